@@ -91,20 +91,14 @@ sweet_libsweet_a_SOURCES = \
 	sweet/conn/connection-cipher.c \
 	sweet/conn/connection-close.c \
 	sweet/conn/connection-free.c \
-	sweet/conn/connection-held.c \
 	sweet/conn/connection-input.c \
-	sweet/conn/connection-leave.c \
 	sweet/conn/connection-mux.h \
-	sweet/conn/connection-pace.c \
 	sweet/conn/connection-request.c \
 	sweet/conn/connection-send.c \
-	sweet/conn/connection-slow-internal.h \
-	sweet/conn/connection-slow.c \
 	sweet/conn/connection-socket.c \
 	sweet/conn/connection-time.c \
 	sweet/conn/connection-tls-internal.h \
 	sweet/conn/connection-tls.c \
-	sweet/conn/connection-unsent.c \
 	sweet/conn/connection.c sweet/conn/connection.h \
 	sweet/conn/listener.c sweet/conn/listener.h \
 	sweet/core/access-log.c sweet/core/access-log.h \
@@ -301,6 +295,15 @@ sweet_libsweet_a_SOURCES = \
 	sweet/log/span-send.h \
 	sweet/log/span.c sweet/log/span.h \
 	sweet/log/template-line.c sweet/log/template-line.h \
+	sweet/pressure/held.c \
+	sweet/pressure/leave.c \
+	sweet/pressure/lent.c \
+	sweet/pressure/pace.c sweet/pressure/pace.h \
+	sweet/pressure/pressure-internal.h \
+	sweet/pressure/pressure-thread.c sweet/pressure/pressure-thread.h \
+	sweet/pressure/pressure.h \
+	sweet/pressure/slow.c sweet/pressure/slow.h \
+	sweet/pressure/unsent.c sweet/pressure/unsent.h \
 	sweet/process/endpoint.c sweet/process/endpoint.h \
 	sweet/process/endpoints.c sweet/process/endpoints.h \
 	sweet/process/filter-program.h \

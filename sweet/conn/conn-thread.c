@@ -15,8 +15,6 @@ void conn_thread_open(struct thread *thread, const struct connection_mux *http2)
 	thread->conn = g_new0(struct conn_thread, 1);
 	thread->conn->thread = thread;
 	thread->conn->http2 = http2;
-	connection_slow_open(thread);
-	connection_unsent_open(thread);
 	connection_tls_init(thread);
 }
 
@@ -24,7 +22,6 @@ void conn_thread_close(struct thread *thread)
 {
 	if (!thread->conn)
 		return;
-	connection_held_close(thread);
 	request_memory_free(thread->conn->requests);
 	g_clear_pointer(&thread->conn, g_free);
 }

@@ -6,11 +6,6 @@
  *
  *   connection-time.c     the timeouts of the client
  *   connection-input.c    saves early bytes
- *   connection-held.c     counts the units that responses hold while they wait
- *   connection-unsent.c   limits how much of a response the socket holds
- *   connection-leave.c    moves a response off its unit
- *   connection-slow.c     selects the responses that must leave their units
- *   connection-pace.c     limits the rate of a response
  *   connection-free.c     frees it
  *   connection-close.c    ends it
  *   connection-cipher.c   encrypts what is sent
@@ -42,6 +37,9 @@
 #include "core/thread-counters.h"
 #include "event/loop.h"
 #include "http/body.h"
+#include "pressure/pace.h"
+#include "pressure/slow.h"
+#include "pressure/unsent.h"
 
 #define CONNECTION_DROPPED_MAX (1024 * 1024) /* bytes of a body that nobody requested */
 
@@ -51,8 +49,6 @@ struct client_calls;
 struct connection;
 struct connection_mux;
 struct connection_tls;
-struct leaving;
-struct lent;
 struct session;
 struct transaction;
 
@@ -81,34 +77,16 @@ struct connection_transport {
 
 extern const struct connection_transport connection_socket;
 
-#define CONNECTION_RATE_MS 1000u /* minimum period to measure a rate */
-
 struct connection {
 	struct loop_receive receive;
 	struct loop_send send;
 	struct timer timer;
 	struct timer settling; /* polls until the client has acknowledged everything, or to shut */
 	unsigned settle_ms;    /* how long it has polled so far */
-	/* Fields of connection-held.c, connection-slow.c and connection-leave.c: */
-	size_t slow_id; /* the unit that it is counted for; 0: none */
-	struct list_node slow_node;
-	struct leaving *leaving;    /* NULL: the response stays with its unit */
-	uint64_t slow_ms;	    /* when it began to wait */
-	struct lent *lent;	    /* the unit that the response was moved off; or NULL */
-	struct list_node lent_node; /* in the thread's list of connections with such a unit */
-	/* Fields of connection-unsent.c: */
-	uint64_t sent_earlier;	      /* bytes of earlier messages that the socket took */
-	uint64_t looked_at;	      /* bytes of the current message at the last check */
-	uint64_t acknowledged;	      /* bytes acknowledged by then */
-	unsigned unsent;	      /* bytes that the socket is counted for; 0: none */
-	int unsent_bound;	      /* TCP_NOTSENT_LOWAT */
-	struct list_node unsent_node; /* in the thread's list of counted sockets */
-	uint64_t rate;		      /* bytes acknowledged per second */
-	uint64_t rated, rated_ms; /* bytes acknowledged, and the time, at the last measurement */
-	bool rate_known;	  /* the rate has been measured */
-	bool sending;		  /* a message is being sent */
-	bool copies;		  /* no page is ever lent to the socket */
-	bool near, reads;	  /* the peer is on this machine; it has read data */
+	struct slow slow;
+	struct unsent unsent; /* of a connection with a socket */
+	struct pace pace;     /* the same */
+	bool sending;	      /* a message is being sent */
 	const struct connection_mux *mux;
 	const struct connection_transport *transport;
 	struct connection *carrier; /* the one with the socket: itself, or that of the session */
@@ -136,10 +114,7 @@ struct connection {
 	size_t input_length, input_room, input_seen;
 	struct output *output; /* NULL: no transaction */
 	unsigned requests;     /* number so far */
-	bool paced;	       /* of connection-pace.c: counted in the carrier's paced_responses */
-	/* Of a carrier, for connection-pace.c: its responses that have a rate. */
-	unsigned paced_responses;
-	uint32_t pace; /* of its socket, bytes per second; 0: no limit */
+	bool paced;	       /* counted in the pace of the carrier */
 	bool http10;
 	struct peer_addresses addresses;
 	union {
@@ -186,64 +161,6 @@ void connection_begin_tunnel(struct connection *connection);
 /* The response has switched to another protocol. */
 bool connection_has_tunnel(const struct connection *connection);
 
-/* --- connection-held.c --- */
-
-/* Call it when the thread has no connections left. */
-void connection_held_close(struct thread *thread);
-
-/* The socket no longer refers to the lent unit, or the connection ends. */
-void connection_lent_end(struct connection *connection);
-
-/* The client has acknowledged more: ends that if it was enough. */
-void connection_lent_acknowledged(struct connection *connection);
-
-/* --- connection-unsent.c --- */
-
-/* For the thread; for a connection, with the socket's own peer, before its first request. */
-void connection_unsent_open(struct thread *thread);
-void connection_unsent_init(struct connection *connection, const struct sockaddr_storage *peer);
-
-/*
- * A message is about to be sent; it waits for room in the socket; it was sent, or stopped.  The last
- * two do nothing for a stream, whose bytes count for the socket of its session.
- */
-void connection_unsent_starts(struct connection *connection);
-void connection_unsent_waits(struct connection *connection);
-void connection_unsent_stops(struct connection *connection);
-
-/* Counts what the socket holds now, and measures its rate. */
-void connection_unsent_count(struct connection *connection);
-
-/* Whether the socket needs more than a second to empty at its rate. */
-bool connection_unsent_is_slow(const struct connection *connection);
-
-/* The client is slow: limits what its socket takes from now on. */
-void connection_unsent_shrink(struct connection *connection);
-
-void connection_unsent_end(struct connection *connection);
-
-/* --- connection-leave.c --- */
-
-/* Whether the output must not be closed yet, since its data is being read; it is closed later. */
-bool connection_leaves_output(struct connection *connection);
-
-/* --- connection-slow.c --- */
-
-/* The waits() of struct loop_send. */
-void connection_waits(struct loop_send *op);
-void connection_slow_open(struct thread *thread);
-
-/* The send, or the connection, has ended. */
-void connection_keeps_up(struct connection *connection);
-
-/* --- connection-pace.c --- */
-
-/* A response begins: limits its rate as its path says. */
-void connection_pace(struct connection *connection);
-
-/* It has ended, or the connection has. */
-void connection_pace_end(struct connection *connection);
-
 /* --- connection-free.c --- */
 
 /* Its socket is closed.  With connection->ending it remains, in the state ENDED, until the latter. */
@@ -269,8 +186,9 @@ static inline void connection_reset_at_close(struct connection *connection)
 /* Closes the connection so that the client sees an incomplete response. */
 void connection_reset(struct connection *connection);
 
-/* Resets the connection for that reason; counts and logs it. */
-void connection_reset_slow(struct connection *connection, const char *why);
+/* For the slow and the unsent of a connection. */
+extern const struct slow_owner connection_slow;
+void connection_unsent_reset(struct unsent *unsent, const char *why);
 
 /* Everything is sent, and our end is closed or shutting: waits for the peer's. */
 void connection_linger(struct connection *connection);
@@ -300,6 +218,9 @@ static inline void connection_shut(struct connection *connection)
 void connection_shut_socket(struct connection *connection);
 
 /* --- connection-send.c --- */
+
+/* The waits() of struct loop_send. */
+void connection_waits(struct loop_send *op);
 
 /* Sends the head of the transaction's response, and the body if there is one. */
 void connection_respond(struct connection *connection);

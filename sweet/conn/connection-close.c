@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "base/container.h"
 #include "base/counter.h"
 #include "config/configuration.h"
 #include "conn/connection-base.h"
@@ -17,6 +18,8 @@
 #include "core/transaction.h"
 #include "exchange/output.h"
 #include "log/log.h"
+#include "pressure/slow.h"
+#include "pressure/unsent.h"
 
 #define LINGER_MS 5000
 #define LINGER_LAST_MS 1000 /* for connections that end with the server */
@@ -49,13 +52,12 @@ void connection_close(struct connection *connection)
 
 		transaction->connection = NULL; /* freed when the responder is done */
 		transaction_gone(transaction);
-	} else if (output && !connection_leaves_output(connection)) {
+	} else if (output && !leave_keeps_output(&connection->slow)) {
 		output_close(output);
 	}
-	connection_keeps_up(connection);
-	connection_unsent_end(connection);
-	if (connection->lent)
-		connection_lent_end(connection);
+	slow_keeps_up(&connection->slow);
+	if (!connection_is_stream(connection))
+		unsent_end(&connection->unsent);
 	connection_free(connection);
 }
 
@@ -67,7 +69,8 @@ void connection_reset(struct connection *connection)
 	connection_close(connection);
 }
 
-void connection_reset_slow(struct connection *connection, const char *why)
+/* For that reason; counts and logs it. */
+static void reset_slow(struct connection *connection, const char *why)
 {
 	const struct output *output = connection->output;
 
@@ -75,10 +78,35 @@ void connection_reset_slow(struct connection *connection, const char *why)
 	log_notice("%s: %s: reads too slowly: resetting (%s; its socket holds %u bytes, "
 		   "%llu were acknowledged in a second)",
 		   connection_remote(connection),
-		   output ? output->transaction.path : "after a response", why, connection->unsent,
-		   (unsigned long long)connection->rate);
+		   output ? output->transaction.path : "after a response", why,
+		   connection->unsent.bytes, (unsigned long long)connection->unsent.rate);
 	connection_reset(connection);
 }
+
+static void connection_slow_reset(struct slow *slow, const char *why)
+{
+	reset_slow(container_of(slow, struct connection, slow), why);
+}
+
+void connection_unsent_reset(struct unsent *unsent, const char *why)
+{
+	reset_slow(container_of(unsent, struct connection, unsent), why);
+}
+
+static bool connection_slow_stop(struct slow *slow)
+{
+	struct connection *connection = container_of(slow, struct connection, slow);
+
+	if (!connection->transport->cancel(connection))
+		return false;
+	connection->state = WORKING;
+	return true;
+}
+
+const struct slow_owner connection_slow = {
+	.stop = connection_slow_stop,
+	.reset = connection_slow_reset,
+};
 
 /* --- the end of a connection that has sent everything ---------------------------------- */
 

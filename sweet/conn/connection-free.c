@@ -16,6 +16,7 @@
 #include "core/thread-counters.h"
 #include "event/client-limit.h"
 #include "http/body.h"
+#include "pressure/pace.h"
 #include "tls/tls.h"
 
 void connection_tls_free(struct connection *connection)
@@ -68,7 +69,7 @@ void connection_free(struct connection *connection)
 {
 	timer_stop(&connection->timer);
 	timer_stop(&connection->settling);
-	connection_pace_end(connection);
+	pace_end(&connection->carrier->pace, &connection->paced);
 	body_end(&connection->body);
 	free(connection->input);
 	if (connection_is_stream(connection)) {

@@ -14,6 +14,7 @@
 
 #include "base/container.h"
 #include "base/counter.h"
+#include "base/peer-addresses.h"
 #include "base/timer.h"
 #include "config/configuration.h"
 #include "conn/connection-base.h"
@@ -31,6 +32,9 @@
 #include "handler/errorpage.h"
 #include "http/body.h"
 #include "log/log.h"
+#include "pressure/pace.h"
+#include "pressure/slow.h"
+#include "pressure/unsent.h"
 
 /*
  * The end of a piece larger than this, which is more than a segment, is sent without waiting for
@@ -88,6 +92,25 @@ static void set_message(struct connection *connection, const char *bytes, size_t
 	connection->send.tail = (struct iovec){0};
 	connection->send.file = (struct loop_file){0};
 	connection->send.batch = true;
+}
+
+void connection_waits(struct loop_send *op)
+{
+	struct connection *connection = container_of(op, struct connection, send);
+
+	if (!connection_is_stream(connection))
+		unsent_waits(&connection->unsent);
+	slow_waits(&connection->slow, connection->output);
+}
+
+/* A response begins: limits its rate as its path says. */
+static void pace(struct connection *connection)
+{
+	const struct scope *scope = connection->output->transaction.scope;
+	struct connection *carrier = connection->carrier;
+
+	pace_begin(&carrier->pace, &connection->paced, scope ? scope->send_rate : 0, carrier->fd,
+		   carrier->addresses.remote);
 }
 
 /* waits: called when the socket is full. */
@@ -217,7 +240,7 @@ void connection_respond(struct connection *connection)
 		connection->keep_alive = false;
 	if (transaction_has_tunnel(transaction))
 		connection_begin_tunnel(connection);
-	connection_pace(connection);
+	pace(connection);
 	may = may_be_ready(connection);
 	ready = may ? ready_find(connection->output) : NULL;
 	if (ready) {
@@ -295,11 +318,11 @@ static void finished(struct connection *connection)
 	struct output *output = connection->output;
 
 	output_log(output);
-	if (!connection_leaves_output(connection))
+	if (!leave_keeps_output(&connection->slow))
 		output_close(output);
-	connection_keeps_up(connection);
+	slow_keeps_up(&connection->slow);
 	connection->output = NULL;
-	connection_pace_end(connection);
+	pace_end(&connection->carrier->pace, &connection->paced);
 	if (!connection->keep_alive) {
 		connection_linger(connection);
 		return;
@@ -393,7 +416,8 @@ static void connection_sent(struct loop_send *op, int result)
 	assert(connection->state == SENDING);
 	output->head_sent = true;
 	connection->sending = false;
-	connection_unsent_stops(connection);
+	if (!connection_is_stream(connection))
+		unsent_stops(&connection->unsent);
 	if (result < 0) {
 		send_failed(connection, result);
 		return;
@@ -405,7 +429,7 @@ static void connection_sent(struct loop_send *op, int result)
 		finished(connection);
 		return;
 	}
-	connection_keeps_up(connection);
+	slow_keeps_up(&connection->slow);
 	if (!output->transaction.piece.settle) {
 		next_piece(connection);
 		return;

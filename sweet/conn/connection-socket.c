@@ -2,19 +2,18 @@
 /*
  * connection-socket.c - the transport of a connection that has a socket, by the thread's loop.
  */
-#include <linux/sockios.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "conn/connection-base.h"
 #include "core/server.h"
 #include "event/loop.h"
+#include "pressure/unsent.h"
 
 static void socket_send_message(struct connection *connection)
 {
-	connection_unsent_starts(connection);
+	unsent_starts(&connection->unsent);
 	loop_send_start(connection->thread->loop, &connection->send, connection->fd);
 }
 
@@ -23,8 +22,8 @@ static bool socket_cancel(struct connection *connection)
 	if (!loop_send_cancel(connection->thread->loop, connection->fd))
 		return false;
 	connection->sending = false;
-	connection_unsent_stops(connection);
-	connection_unsent_shrink(connection);
+	unsent_stops(&connection->unsent);
+	unsent_shrink(&connection->unsent);
 	return true;
 }
 
@@ -60,10 +59,7 @@ static void socket_say_continue(struct connection *connection)
 
 static int socket_unsent(const struct connection *connection)
 {
-	int bytes = 0;
-
-	(void)ioctl(connection->fd, SIOCOUTQ, &bytes);
-	return bytes;
+	return unsent_in_socket(connection->fd);
 }
 
 static void socket_reset_at_close(struct connection *connection)

@@ -29,6 +29,7 @@
 #include "core/thread-counters.h"
 #include "event/loop.h"
 #include "log/log.h"
+#include "pressure/unsent.h"
 #include "tls/client-hello.h"
 #include "tls/tls-challenge.h"
 #include "tls/tls.h"
@@ -97,7 +98,7 @@ static bool handshake_over(struct connection_tls *tls, const struct tls_agreed *
 	 * zero-copy sends, and lent pages would cost more.  Nor do such sends say what a method
 	 * costs for others with the same route.
 	 */
-	connection->copies = tls->kernel;
+	connection->unsent.copies = tls->kernel;
 	tls->policy = agreed->policy;
 	counter_add(&counters->tls_handshakes, 1);
 	counter_add(&counters->tls_resumed, agreed->resumed);

@@ -34,7 +34,6 @@
 #include "base/counter.h"
 #include "base/list.h"
 #include "base/peer-addresses.h"
-#include "base/timer.h"
 #include "config/configuration.h"
 #include "conn/conn-thread.h"
 #include "conn/connection-base.h"
@@ -49,6 +48,9 @@
 #include "http/body.h"
 #include "http/request.h"
 #include "log/log.h"
+#include "pressure/pressure.h"
+#include "pressure/slow.h"
+#include "pressure/unsent.h"
 
 #define FRESH_PART 5 /* part of the server's remaining time, to wait for a first byte */
 
@@ -322,7 +324,15 @@ void connection_open(struct thread *thread, int fd, bool tls, bool status_only)
 		close(fd);
 		return;
 	}
-	connection_unsent_init(connection, &remote);
+	connection->slow.owner = &connection_slow;
+	connection->slow.thread = thread;
+	connection->slow.send = &connection->send;
+	connection->slow.socket = &connection->unsent;
+	connection->unsent.thread = thread;
+	connection->unsent.fd = fd;
+	connection->unsent.send = &connection->send;
+	connection->unsent.reset = connection_unsent_reset;
+	unsent_init(&connection->unsent, (const struct sockaddr *)&remote, &connection->own.any);
 	connection->receive.received = connection_received;
 	list_prepend(&thread->conn->connections, &connection->node);
 	counter_add(&thread->counters->connections, 1);
@@ -373,6 +383,5 @@ void connection_close_all(struct thread *thread)
 			thread->conn->http2->end_all(connection);
 		else
 			connection_close(connection);
-	timer_stop(&thread->conn->slow_timer);
-	timer_stop(&thread->conn->unsent_timer);
+	pressure_thread_stop(thread);
 }

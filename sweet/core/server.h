@@ -37,6 +37,7 @@ struct key_opener;
 struct log_set;
 struct loop;
 struct path_memory;
+struct pressure_thread;
 struct respcache;
 struct span_export;
 struct spawn_table;
@@ -112,6 +113,7 @@ struct thread {
 	struct gateway_thread *gateway;
 	struct handler_thread *handler;
 	struct exchange_thread *exchange;
+	struct pressure_thread *pressure;
 	struct conn_thread *conn;
 	struct h2_thread *h2;
 	/* Called when the last connection has ended; or NULL. */

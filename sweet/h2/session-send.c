@@ -23,6 +23,7 @@
 #include "h2/h2-thread.h"
 #include "h2/session-internal.h"
 #include "log/log.h"
+#include "pressure/unsent.h"
 #include "tls/tls.h"
 
 #define FRAME_DATA (TLS_RECORD_MAX - SESSION_FRAME_HEAD) /* a frame fills a record */
@@ -116,7 +117,7 @@ static void session_waits(struct loop_send *op)
 {
 	struct connection *connection = container_of(op, struct connection, send);
 
-	connection_unsent_waits(connection);
+	unsent_waits(&connection->unsent);
 	session_streams_wait(connection->session);
 	connection->session->stalls = true;
 	session_wake(connection->session);
@@ -128,7 +129,7 @@ static void session_sent(struct loop_send *op, int result)
 	struct session *session = connection->session;
 
 	connection->sending = session->stalls = false;
-	connection_unsent_stops(connection);
+	unsent_stops(&connection->unsent);
 	if (result < 0) {
 		if (result != -EPIPE && result != -ECONNRESET)
 			log_info("%s: sending: %s", connection->addresses.remote,
@@ -157,7 +158,7 @@ void session_send_message(struct session *session)
 	connection->sending = true;
 	session->timed = false;
 	connection_time(connection, connection_limits(connection)->send_ms);
-	connection_unsent_starts(connection);
+	unsent_starts(&connection->unsent);
 	loop_send_start(connection->thread->loop, op, connection->fd);
 }
 

@@ -30,6 +30,7 @@
 #include "h2/h2-thread.h"
 #include "h2/session-internal.h"
 #include "log/log.h"
+#include "pressure/slow.h"
 
 #define COPIED_MAX 2048u /* bytes of content that are copied: cheaper than a piece of its own */
 
@@ -364,6 +365,9 @@ struct stream *stream_open(struct session *session, int32_t id)
 		return NULL;
 	stream->connection.transport = &transport;
 	stream->connection.mux = &connection_http1;
+	stream->connection.slow.owner = &connection_slow;
+	stream->connection.slow.thread = carrier->thread;
+	stream->connection.slow.send = &stream->connection.send;
 	stream->connection.carrier = carrier;
 	stream->connection.thread = carrier->thread;
 	stream->connection.fd = -1;

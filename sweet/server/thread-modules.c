@@ -19,6 +19,7 @@
 #include "gateway/worker.h"
 #include "h2/session.h"
 #include "handler/autoindex.h"
+#include "pressure/pressure.h"
 #include "server/thread-modules.h"
 #include "server/thread.h"
 
@@ -68,6 +69,7 @@ static const struct thread_module {
 	{gateway_thread_open, gateway_thread_close},
 	{handler_thread_open, handler_thread_close},
 	{exchange_thread_open, exchange_thread_close},
+	{pressure_thread_open, pressure_thread_close},
 	{open_conn, conn_thread_close},
 	{h2_thread_open, h2_thread_close},
 };

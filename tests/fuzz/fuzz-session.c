@@ -41,6 +41,7 @@
 #include "http/body.h"
 #include "http/request.h"
 #include "log/log.h"
+#include "pressure/pressure-thread.h"
 
 #include "conn-fixture.h"
 #include "frames.h"
@@ -468,8 +469,8 @@ static void check_released(void)
 	struct NC_stat one;
 
 	MUST(live == 0 && !waiting && list_is_empty(&thread.conn->connections));
-	MUST(list_is_empty(&thread.h2->sessions) && list_is_empty(&thread.conn->lent) &&
-	     list_is_empty(&thread.conn->slow));
+	MUST(list_is_empty(&thread.h2->sessions) && list_is_empty(&thread.pressure->lent) &&
+	     list_is_empty(&thread.pressure->slow));
 	MUST(thread.counters->open == 0 && server.held == 0 && server.unsent == 0);
 	for (unsigned i = 0; i < CONNECTION_STATES; i++)
 		MUST(thread.counters->states[i] == 0);

@@ -9,11 +9,13 @@
 #include "core/server.h"
 #include "exchange/output.h"
 #include "h2/session.h"
+#include "pressure/pressure.h"
 
 /* Call it before the thread's loop runs; close it after the loop's end. */
 static inline void open_conn(struct thread *thread)
 {
 	exchange_thread_open(thread);
+	pressure_thread_open(thread);
 	conn_thread_open(thread, &session_mux);
 	h2_thread_open(thread);
 }
@@ -22,6 +24,7 @@ static inline void close_conn(struct thread *thread)
 {
 	h2_thread_close(thread);
 	conn_thread_close(thread);
+	pressure_thread_close(thread);
 	exchange_thread_close(thread);
 }
 

@@ -29,6 +29,7 @@
 #include "h2/session-internal.h"
 #include "h2/session.h"
 #include "handler/route.h"
+#include "pressure/slow.h"
 
 #include "conn-fixture.h"
 #include "loop-fixture.h"
@@ -276,7 +277,7 @@ static unsigned slow(void)
 	unsigned count = 0;
 
 	list_each (const struct connection, connection, &thread.conn->connections, node)
-		count += connection->slow_id != 0;
+		count += connection->slow.id != 0;
 	return count;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * connection-leave.c - moves a response off the unit that it waits with, to free the memory for
+ * leave.c - moves a response off the unit that it waits with, to free the memory for
  * others.
  *
  * The response of a file continues from the file if the file is unchanged.  Any other response is
@@ -22,8 +22,6 @@
 
 #include "base/container.h"
 #include "base/counter.h"
-#include "conn/connection-base.h"
-#include "conn/connection-slow-internal.h"
 #include "core/server.h"
 #include "core/thread-counters.h"
 #include "core/transaction-file.h"
@@ -40,14 +38,16 @@
 #include "handler/file-response.h"
 #include "handler/filestream.h"
 #include "http/range.h"
+#include "pressure/pressure-internal.h"
+#include "pressure/slow.h"
 
 #define IOVECS_MAX 4096u /* runs of memory of a response that is spooled */
 
 /* The operation for a response: checking its file, or writing it to the spool. */
 struct leaving {
 	struct job job;
-	struct connection *connection; /* NULL: the result is not needed any more */
-	struct output *output;	       /* to be closed at the end, if the connection has ended */
+	struct slow *slow;     /* NULL: the result is not needed any more */
+	struct output *output; /* to be closed at the end, if the response has ended */
 	/* For a file: */
 	struct file_cache *cache;
 	char *path;
@@ -71,68 +71,68 @@ static void leaving_free(struct leaving *leaving)
 }
 
 /* Returns NULL without memory. */
-static struct leaving *leaving_new(struct connection *connection)
+static struct leaving *leaving_new(struct slow *slow)
 {
 	struct leaving *leaving = calloc(1, sizeof(*leaving));
 
 	if (!leaving)
 		return NULL;
 	leaving->fd = -1;
-	leaving->connection = connection;
-	connection->leaving = leaving;
+	leaving->slow = slow;
+	slow->leaving = leaving;
 	return leaving;
 }
 
 static uint64_t bytes_left(const struct NC_send *message)
 {
-	return connection_body_bytes(message) - (message->skip - message->header_length);
+	return pressure_body_bytes(message) - (message->skip - message->header_length);
 }
 
 /*
  * Stops the send.  Returns how many bytes of the body were sent; below 0: the send continues, and
  * can be stopped when it waits.
  */
-static int64_t stop_send(struct connection *connection)
+static int64_t stop_send(struct slow *slow)
 {
-	struct output *output = connection->output;
-	const struct NC_send *message = &connection->send.message;
+	struct output *output = slow->output;
+	const struct NC_send *message = &slow->send->message;
 
 	if (message->skip < message->header_length)
 		return -1;
 	/* With TLS all of it may be encrypted, and only wait to be sent. */
-	if (bytes_left(message) == 0 || !connection->transport->cancel(connection))
+	if (bytes_left(message) == 0 || !slow->owner->stop(slow))
 		return -1;
 	/* By then a stream has sent what is in frames, too. */
 	output->sent -= bytes_left(message);
 	output->head_sent = true;
-	connection_lend(connection);
-	connection->state = WORKING;
+	if (slow->socket)
+		lent_begin(slow->socket, message);
 	return (int64_t)(message->skip - message->header_length);
 }
 
-static bool to_spool(struct connection *connection);
+static bool to_spool(struct slow *slow);
 
 static void leave_file_opened(struct job *job)
 {
 	struct leaving *leaving = container_of(job, struct leaving, job);
-	struct connection *connection = leaving->connection;
+	struct slow *slow = leaving->slow;
 	int64_t gone;
 
-	if (!connection) {
+	if (!slow) {
 		leaving_free(leaving);
 		return;
 	}
-	connection->leaving = NULL;
+	slow->leaving = NULL;
 	if (leaving->fd < 0) {
 		/* The file has changed or is gone. */
 		leaving_free(leaving);
-		(void)to_spool(connection);
+		(void)to_spool(slow);
 		return;
 	}
-	gone = stop_send(connection);
+	gone = stop_send(slow);
 	if (gone >= 0) {
-		counter_add(&connection->thread->counters->slow_files, 1);
-		file_response_go_on(&connection->output->transaction, leaving->fd, (uint64_t)gone);
+		counter_add(&slow->thread->counters->slow_files, 1);
+		file_response_go_on(&slow->output->transaction, leaving->fd, (uint64_t)gone);
 		leaving->fd = -1;
 	}
 	leaving_free(leaving);
@@ -150,9 +150,9 @@ static void leave_open_file(struct job *job)
 	leaving->fd = -ESTALE;
 }
 
-static bool to_file(struct connection *connection)
+static bool to_file(struct slow *slow)
 {
-	const struct transaction *transaction = &connection->output->transaction;
+	const struct transaction *transaction = &slow->output->transaction;
 	const struct file_cache_view *view = file_response_unit(transaction);
 	struct leaving *leaving;
 	char *path;
@@ -160,7 +160,7 @@ static bool to_file(struct connection *connection)
 	if (!view || view->coded)
 		return false;
 	path = strdup(view->path);
-	leaving = path ? leaving_new(connection) : NULL;
+	leaving = path ? leaving_new(slow) : NULL;
 	if (!leaving) {
 		free(path);
 		return false;
@@ -170,10 +170,10 @@ static bool to_file(struct connection *connection)
 	leaving->version = view->version;
 	leaving->job = (struct job){.work = leave_open_file,
 				    .done = leave_file_opened,
-				    .loop = connection->thread->loop,
+				    .loop = slow->thread->loop,
 				    .class = JOB_QUICK,
 				    .client = client_address(transaction->peer.remote)};
-	thread_pool_submit(connection->thread->server->thread_pool, &leaving->job);
+	thread_pool_submit(slow->thread->server->thread_pool, &leaving->job);
 	return true;
 }
 
@@ -230,29 +230,29 @@ static int list_memory(struct leaving *leaving, const struct NC_send *message)
 static void leave_spooled(struct spool_op *op, int result)
 {
 	struct leaving *leaving = leaving_of(op);
-	struct connection *connection = leaving->connection;
+	struct slow *slow = leaving->slow;
 	uint64_t length = spool_length(leaving->spool), offset;
 	struct transaction *transaction;
 	int64_t gone;
 	int fd;
 
-	if (!connection)
+	if (!slow)
 		return;
-	connection->leaving = NULL;
-	leaving->connection = NULL;
+	slow->leaving = NULL;
+	leaving->slow = NULL;
 	fd = result ? result : spool_reader(leaving->spool);
 	if (fd < 0) {
-		connection_reset_slow(connection, strerror(-fd));
+		slow->owner->reset(slow, strerror(-fd));
 		return;
 	}
-	gone = stop_send(connection);
+	gone = stop_send(slow);
 	if (gone < 0) {
 		close(fd);
 		return;
 	}
-	counter_add(&connection->thread->counters->slow_spooled, 1);
-	offset = (uint64_t)gone + connection->send.message.header_length - leaving->from;
-	transaction = &connection->output->transaction;
+	counter_add(&slow->thread->counters->slow_spooled, 1);
+	offset = (uint64_t)gone + slow->send->message.header_length - leaving->from;
+	transaction = &slow->output->transaction;
 	transaction_dismiss(transaction);
 	piece_forget(&transaction->piece);
 	filestream_from_spool(transaction, leaving->spool, fd,
@@ -271,21 +271,21 @@ static void leave_spool_dropped(struct spool_op *op)
 }
 
 /* Returns false if the connection has ended. */
-static bool to_spool(struct connection *connection)
+static bool to_spool(struct slow *slow)
 {
-	struct thread *thread = connection->thread;
-	const struct sockaddr *remote = connection->output->transaction.peer.remote;
-	const struct NC_send *message = &connection->send.message;
+	struct thread *thread = slow->thread;
+	const struct sockaddr *remote = slow->output->transaction.peer.remote;
+	const struct NC_send *message = &slow->send->message;
 	struct leaving *leaving;
 	int error = -ENODEV;
 
-	if (transaction_has_next(&connection->output->transaction)) {
-		connection_reset_slow(connection, "its file has changed");
+	if (transaction_has_next(&slow->output->transaction)) {
+		slow->owner->reset(slow, "its file has changed");
 		return false;
 	}
-	leaving = leaving_new(connection);
+	leaving = leaving_new(slow);
 	if (!leaving) {
-		connection_reset_slow(connection, strerror(ENOMEM));
+		slow->owner->reset(slow, strerror(ENOMEM));
 		return false;
 	}
 	leaving->from = message->skip;
@@ -300,38 +300,38 @@ static bool to_spool(struct connection *connection)
 	}
 	if (!error)
 		return true;
-	connection->leaving = NULL;
+	slow->leaving = NULL;
 	spool_close(leaving->spool);
 	leaving_free(leaving);
-	connection_reset_slow(connection, strerror(-error));
+	slow->owner->reset(slow, strerror(-error));
 	return false;
 }
 
-bool connection_leaves_output(struct connection *connection)
+bool leave_keeps_output(struct slow *slow)
 {
-	struct leaving *leaving = connection->leaving;
+	struct leaving *leaving = slow->leaving;
 
 	/* When the server ends, the spool is not read any more. */
-	if (!leaving || !leaving->spool || spools_stopped(connection->thread->server->spools))
+	if (!leaving || !leaving->spool || spools_stopped(slow->thread->server->spools))
 		return false;
-	leaving->output = connection->output;
+	leaving->output = slow->output;
 	return true;
 }
 
-void connection_leave_unit(struct connection *connection)
+void leave_unit(struct slow *slow)
 {
-	if (!to_file(connection))
-		(void)to_spool(connection);
+	if (!to_file(slow))
+		(void)to_spool(slow);
 }
 
-void connection_leaving_end(struct connection *connection)
+void leave_end(struct slow *slow)
 {
-	struct leaving *leaving = connection->leaving;
+	struct leaving *leaving = slow->leaving;
 
 	if (!leaving)
 		return;
-	connection->leaving = NULL;
-	leaving->connection = NULL;
+	slow->leaving = NULL;
+	leaving->slow = NULL;
 	thread_pool_cancel(&leaving->job);
 	/* Its operation ends with it, and frees the rest. */
 	spool_close(g_steal_pointer(&leaving->spool));
