@@ -57,12 +57,13 @@ static bool admit(struct connection *connection)
 	unsigned most = thread->config_ref->config->limits.connections_per_client;
 
 	if (most)
-		connection->client = client_limits_enter(thread->server->limits, 0,
-							 &connection->addresses.address.any, most);
-	if (!most || connection->client)
+		connection->carrier->client =
+			client_limits_enter(thread->server->limits, 0,
+					    &connection->carrier->addresses.address.any, most);
+	if (!most || connection->carrier->client)
 		return true;
-	turn_away(connection->fd, connection->addresses.remote, connection->tls != NULL,
-		  "more than connections-per-client");
+	turn_away(connection->carrier->fd, connection_remote(connection),
+		  connection->carrier->tls != NULL, "more than connections-per-client");
 	return false;
 }
 
@@ -90,7 +91,7 @@ static bool is_proxys(const struct connection *connection)
 {
 	const struct ip_acl *proxies = connection->thread->config_ref->config->proxy_access;
 
-	return proxies && ip_acl_allows(proxies, &connection->addresses.address.any);
+	return proxies && ip_acl_allows(proxies, &connection->carrier->addresses.address.any);
 }
 
 bool connection_begin(struct connection *connection, bool tls)
@@ -108,13 +109,13 @@ bool connection_begin(struct connection *connection, bool tls)
 /* Sets the client that the header names; returns false if that has too many connections. */
 static bool introduce(struct connection *connection, const struct proxy_header *header)
 {
-	connection->state = connection->tls ? HANDSHAKE : READING;
+	connection->state = connection->carrier->tls ? HANDSHAKE : READING;
 	if (header->client == PROXY_ITSELF)
 		return true;
 	if (header->client == PROXY_CLIENT)
-		peer_addresses_set(&connection->addresses, &header->from, &header->to);
+		peer_addresses_set(&connection->carrier->addresses, &header->from, &header->to);
 	else
-		peer_addresses_set_unknown(&connection->addresses);
+		peer_addresses_set_unknown(&connection->carrier->addresses);
 	return admit(connection);
 }
 
@@ -138,7 +139,7 @@ void connection_consume_proxy(struct connection *connection, const char *data, s
 	    (connection->input_length || connection_keep_input(connection, data, length)))
 		return;
 	if (used <= 0)
-		log_info("%s: not a PROXY header: closing", connection->addresses.remote);
+		log_info("%s: not a PROXY header: closing", connection_remote(connection));
 	if (used <= 0 || !introduce(connection, &header)) {
 		connection_close(connection);
 		return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * connection-base.h - a connection: what carries one request after the other, which is a client's
- * socket, or one stream of an HTTP/2 session.  For the sources of this folder, and for h2/, which makes
- * streams.  Each source calls those that are listed above it.
+ * connection-base.h - a connection: what carries one request after the other, which is a part of a
+ * client's socket, or of one stream of an HTTP/2 session.  For the sources of this folder, and for h2/,
+ * which makes streams.  Each source calls those that are listed above it.
  *
  *   connection-time.c     the timeouts of the client
  *   connection-input.c    saves early bytes
@@ -20,7 +20,6 @@
 #ifndef SWEET_CONNECTION_BASE_H
 #define SWEET_CONNECTION_BASE_H
 
-#include <glib.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,6 +44,7 @@
 
 enum state { READING, RECEIVING, WORKING, SENDING, LINGERING, PROXY, HANDSHAKE, SESSION, ENDED };
 
+struct carrier;
 struct client_calls;
 struct connection;
 struct connection_mux;
@@ -77,45 +77,51 @@ struct connection_transport {
 
 extern const struct connection_transport connection_socket;
 
+/* What one request after the other needs; of a stream the only one. */
 struct connection {
-	struct loop_receive receive;
 	struct loop_send send;
 	struct timer timer;
 	struct timer settling; /* polls until the client has acknowledged everything, or to shut */
 	unsigned settle_ms;    /* how long it has polled so far */
 	struct slow slow;
-	struct unsent unsent; /* of a connection with a socket */
-	struct pace pace;     /* the same */
-	bool sending;	      /* a message is being sent */
 	const struct connection_mux *mux;
 	const struct connection_transport *transport;
-	struct connection *carrier; /* the one with the socket: itself, or that of the session */
-	struct session *session;    /* what a connection with a socket has become; or NULL */
-	struct session *ending;	    /* after its end, as long as it has streams */
-	struct client_calls *calls; /* those that the client of the session has abandoned */
+	struct carrier *carrier; /* its own, or that of the session */
 	struct thread *thread;
-	struct list_node node; /* in the thread's list */
-	int fd;
-	uint64_t cookie; /* of the socket, for the library */
 	enum state state;
-	enum connection_state counted; /* state that the thread's counters contain */
-	bool keep_alive;	       /* after the current response */
-	bool status_only;	       /* of a listener for the status alone */
-	bool ended;		       /* the peer has closed its end */
-	bool shutting;		       /* our end will be closed when the socket has room */
+	bool sending;	 /* a message is being sent */
+	bool keep_alive; /* after the current response */
+	bool ended;	 /* the peer has closed its end */
+	bool shutting;	 /* our end will be closed when the socket has room */
 	bool paused;
 	bool head_timing; /* the timer limits a head that has begun */
 	bool calling;	  /* a responder was called and has not returned yet */
 	bool expecting;	  /* the client waits for status 100 before it sends the body */
 	bool measured;	  /* progress holds the value of the last period */
+	bool paced;	  /* counted in the pace of the carrier */
+	bool http10;
 	struct body body; /* of the current request */
 	int64_t progress; /* bytes of a body received, or of a response taken */
 	char *input;	  /* bytes that wait to be processed; or NULL */
 	size_t input_length, input_room, input_seen;
 	struct output *output; /* NULL: no transaction */
-	unsigned requests;     /* number so far */
-	bool paced;	       /* counted in the pace of the carrier */
-	bool http10;
+};
+
+/* A connection with a socket. */
+struct carrier {
+	struct connection connection;
+	struct loop_receive receive;
+	struct unsent unsent;
+	struct pace pace;
+	struct session *session;    /* what the connection has become; or NULL */
+	struct session *ending;	    /* after its end, as long as it has streams */
+	struct client_calls *calls; /* those that the client of the session has abandoned */
+	struct list_node node;	    /* in the thread's list */
+	int fd;
+	uint64_t cookie;	       /* of the socket, for the library */
+	enum connection_state counted; /* state that the thread's counters contain */
+	bool status_only;	       /* of a listener for the status alone */
+	unsigned requests;	       /* number so far */
 	struct peer_addresses addresses;
 	union {
 		struct sockaddr any;
@@ -163,7 +169,7 @@ bool connection_has_tunnel(const struct connection *connection);
 
 /* --- connection-free.c --- */
 
-/* Its socket is closed.  With connection->ending it remains, in the state ENDED, until the latter. */
+/* Its socket is closed.  With carrier->ending it remains, in the state ENDED, until the latter. */
 void connection_free(struct connection *connection);
 
 /* The last of its streams has ended.  May free the connection. */
@@ -319,7 +325,7 @@ static inline void connection_send(struct connection *connection)
 /* Whether it is a stream of a session. */
 static inline bool connection_is_stream(const struct connection *connection)
 {
-	return connection->carrier != connection;
+	return &connection->carrier->connection != connection;
 }
 
 static inline const char *connection_remote(const struct connection *connection)
@@ -339,9 +345,9 @@ static inline void connection_count_as(struct connection *connection, enum conne
 	/* The status counts sockets. */
 	if (connection_is_stream(connection))
 		return;
-	counter_sub(&states[connection->counted], 1);
+	counter_sub(&states[connection->carrier->counted], 1);
 	counter_add(&states[state], 1);
-	connection->counted = state;
+	connection->carrier->counted = state;
 }
 
 #endif

@@ -43,7 +43,8 @@ static ssize_t send_some(const struct connection *connection, const char *data, 
 	ssize_t sent;
 
 	do {
-		sent = send(connection->fd, data, length, MSG_NOSIGNAL | MSG_DONTWAIT | flags);
+		sent = send(connection->carrier->fd, data, length,
+			    MSG_NOSIGNAL | MSG_DONTWAIT | flags);
 	} while (sent < 0 && errno == EINTR);
 	return sent < 0 ? -errno : sent;
 }
@@ -164,16 +165,17 @@ void connection_tls_set_cipher(struct connection_tls *tls)
 
 struct loop_cipher *connection_cipher(struct connection *connection)
 {
-	struct connection_tls *tls = connection->tls;
+	struct connection_tls *tls = connection->carrier->tls;
 
-	return tls && !tls->kernel ? &tls->cipher : NULL;
+	/* What a stream sends is a part of the message of its session. */
+	return tls && !tls->kernel && !connection_is_stream(connection) ? &tls->cipher : NULL;
 }
 
 /* --- without the loop ----------------------------------------------------------------------- */
 
 ssize_t connection_write(struct connection *connection, const char *data, size_t length)
 {
-	struct connection_tls *tls = connection->tls;
+	struct connection_tls *tls = connection->carrier->tls;
 	ssize_t sent;
 
 	if (tls && !tls->kernel) {
@@ -193,7 +195,7 @@ ssize_t connection_write(struct connection *connection, const char *data, size_t
  */
 static bool say_end(struct connection_tls *tls)
 {
-	struct pollfd event = {.fd = tls->connection->fd, .events = POLLOUT};
+	struct pollfd event = {.fd = tls->connection->carrier->fd, .events = POLLOUT};
 
 	if (!tls->said_end)
 		tls->said_end = tls_library->end(tls->channel);
@@ -216,18 +218,18 @@ static void shut_again(struct timer *timer)
 {
 	struct connection *connection = container_of(timer, struct connection, settling);
 
-	if (!say_end(connection->tls)) {
+	if (!say_end(connection->carrier->tls)) {
 		shut_later(connection);
 		return;
 	}
-	(void)shutdown(connection->fd, SHUT_WR);
+	(void)shutdown(connection->carrier->fd, SHUT_WR);
 	connection->shutting = false;
 	connection_linger(connection);
 }
 
 void connection_shut_socket(struct connection *connection)
 {
-	struct connection_tls *tls = connection->tls;
+	struct connection_tls *tls = connection->carrier->tls;
 
 	if (tls && tls->over && !tls->failed && !say_end(tls)) {
 		connection->shutting = true;
@@ -235,5 +237,5 @@ void connection_shut_socket(struct connection *connection)
 		shut_later(connection);
 		return;
 	}
-	(void)shutdown(connection->fd, SHUT_WR);
+	(void)shutdown(connection->carrier->fd, SHUT_WR);
 }

@@ -24,26 +24,38 @@
 #define LINGER_MS 5000
 #define LINGER_LAST_MS 1000 /* for connections that end with the server */
 
-void connection_close(struct connection *connection)
+/* Ends the session of a socket, and TLS.  Returns false if the connection lingers. */
+static bool end_socket(struct carrier *carrier)
 {
-	struct output *output = connection->output;
+	struct connection *connection = &carrier->connection;
 	bool waits = connection->state == READING;
 
 	/* Otherwise the message in flight refers to memory of the streams. */
-	if (connection->session && !connection->sending) {
+	if (carrier->session && !connection->sending) {
 		waits = true;
 		connection->mux->close(connection);
 	}
-	if (connection->tls && waits) {
+	if (carrier->tls && waits) {
 		connection_shut(connection);
 		if (connection->shutting) {
 			connection_linger(connection);
-			return;
+			return false;
 		}
 	}
 	connection->transport->close(connection);
-	if (connection->session)
+	if (carrier->session)
 		connection->mux->close(connection);
+	return true;
+}
+
+void connection_close(struct connection *connection)
+{
+	struct output *output = connection->output;
+
+	if (connection_is_stream(connection))
+		connection->transport->close(connection);
+	else if (!end_socket(connection->carrier))
+		return;
 	/* Log it now, while the client's address exists. */
 	if (output)
 		output_log(output);
@@ -57,7 +69,7 @@ void connection_close(struct connection *connection)
 	}
 	slow_keeps_up(&connection->slow);
 	if (!connection_is_stream(connection))
-		unsent_end(&connection->unsent);
+		unsent_end(&connection->carrier->unsent);
 	connection_free(connection);
 }
 
@@ -79,7 +91,8 @@ static void reset_slow(struct connection *connection, const char *why)
 		   "%llu were acknowledged in a second)",
 		   connection_remote(connection),
 		   output ? output->transaction.path : "after a response", why,
-		   connection->unsent.bytes, (unsigned long long)connection->unsent.rate);
+		   connection->carrier->unsent.bytes,
+		   (unsigned long long)connection->carrier->unsent.rate);
 	connection_reset(connection);
 }
 
@@ -90,7 +103,7 @@ static void connection_slow_reset(struct slow *slow, const char *why)
 
 void connection_unsent_reset(struct unsent *unsent, const char *why)
 {
-	reset_slow(container_of(unsent, struct connection, unsent), why);
+	reset_slow(&container_of(unsent, struct carrier, unsent)->connection, why);
 }
 
 static bool connection_slow_stop(struct slow *slow)

@@ -21,7 +21,7 @@
 
 void connection_tls_free(struct connection *connection)
 {
-	struct connection_tls *tls = connection->tls;
+	struct connection_tls *tls = connection->carrier->tls;
 
 	if (!tls)
 		return;
@@ -31,7 +31,7 @@ void connection_tls_free(struct connection *connection)
 	if (tls->channel)
 		tls_library->close(tls->channel);
 	free(tls);
-	connection->tls = NULL;
+	connection->carrier->tls = NULL;
 }
 
 /* Nothing refers to it any more. */
@@ -39,11 +39,11 @@ static void forget(struct connection *connection)
 {
 	struct thread *thread = connection->thread;
 
-	list_remove(&connection->node);
+	list_remove(&connection->carrier->node);
 	counter_sub(&thread->counters->open, 1);
-	counter_sub(&thread->counters->states[connection->counted], 1);
-	if (connection->client)
-		client_limits_leave(thread->server->limits, connection->client);
+	counter_sub(&thread->counters->states[connection->carrier->counted], 1);
+	if (connection->carrier->client)
+		client_limits_leave(thread->server->limits, connection->carrier->client);
 	connection_tls_free(connection);
 	if (thread->vacated && list_is_empty(&thread->conn->connections))
 		thread->vacated(thread);
@@ -56,12 +56,12 @@ static void wait_for_streams(struct connection *connection)
 	struct thread *thread = connection->thread;
 
 	connection->state = ENDED;
-	connection->fd = -1;
+	connection->carrier->fd = -1;
 	connection->input = NULL;
 	connection->input_length = connection->input_room = 0;
 	connection_count_as(connection, CONNECTION_LINGERING);
 	/* Who processes its data must not continue. */
-	if (thread->conn->tls_reader == connection->tls)
+	if (thread->conn->tls_reader == connection->carrier->tls)
 		thread->conn->tls_reader = NULL;
 }
 
@@ -76,7 +76,7 @@ void connection_free(struct connection *connection)
 		connection->transport->free(connection);
 		return;
 	}
-	if (connection->ending)
+	if (connection->carrier->ending)
 		wait_for_streams(connection);
 	else
 		forget(connection);

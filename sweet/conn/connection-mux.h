@@ -25,10 +25,10 @@ struct connection_mux {
 	bool (*open)(struct connection *connection);
 	/*
 	 * Ends the session; the connection remains.  No message may be in flight.  Streams end in this
-	 * turn of the loop and the next ones, until when the connection has connection->ending.
+	 * turn of the loop and the next ones, until when the carrier has carrier->ending.
 	 */
 	void (*close)(struct connection *connection);
-	/* Ends the streams that are left of connection->ending. */
+	/* Ends the streams that are left of carrier->ending. */
 	void (*end_all)(struct connection *connection);
 };
 

@@ -181,10 +181,8 @@ static void end_request(struct remembered *known, GString *forwarded, GString *e
 }
 
 /* What the transaction knows of TLS. */
-static void describe_tls(const struct connection *connection, struct transaction *transaction)
+static void describe_tls(const struct connection_tls *tls, struct transaction *transaction)
 {
-	const struct connection_tls *tls = connection->tls;
-
 	transaction->peer.secure = transaction->peer.https = tls != NULL;
 	if (!tls)
 		return;
@@ -195,7 +193,7 @@ static void describe_tls(const struct connection *connection, struct transaction
 bool connection_start_request(struct connection *connection, const char *head, size_t length,
 			      int error, const char *wrong)
 {
-	struct connection *carrier = connection->carrier;
+	struct carrier *carrier = connection->carrier;
 	struct thread *thread = connection->thread;
 	const struct config_limits *limits = connection_limits(connection);
 	struct output *output = output_open(thread);
@@ -222,7 +220,7 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	transaction->peer.server_port = carrier->addresses.local_port;
 	transaction->connection = connection;
 	transaction->peer.status_only = carrier->status_only;
-	describe_tls(carrier, transaction);
+	describe_tls(carrier->tls, transaction);
 	transaction->peer.http2 = listed;
 	if (transaction->peer.http2)
 		transaction->peer.calls = client_calls_hold(carrier->calls);
@@ -284,7 +282,7 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	if (transaction->peer.http2) {
 		body_open(&connection->body);
 		if (!may_continue)
-			carrier->mux->leave(carrier);
+			carrier->connection.mux->leave(&carrier->connection);
 	}
 	transaction->upload.has = !body_is_over(&connection->body);
 	connection->expecting = transaction->upload.has && request->expect == EXPECT_CONTINUE;

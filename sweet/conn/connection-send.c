@@ -77,10 +77,10 @@ static bool closes_itself(const struct connection *connection)
 	if (connection_is_stream(connection))
 		return true;
 	/* With TLS, a message of its own says that nothing follows. */
-	if (connection->keep_alive || !sockets->close_option || connection->tls)
+	if (connection->keep_alive || !sockets->close_option || connection->carrier->tls)
 		return false;
-	return !sockets->fastopen || !sockets->linger || connection->requests > 1 ||
-	       !socket_is_opening(connection->fd);
+	return !sockets->fastopen || !sockets->linger || connection->carrier->requests > 1 ||
+	       !socket_is_opening(connection->carrier->fd);
 }
 
 /* Sets the message to memory. */
@@ -88,7 +88,7 @@ static void set_message(struct connection *connection, const char *bytes, size_t
 {
 	connection->send.message =
 		(struct NC_send)NC_SEND_INIT(.header = bytes, .header_length = length,
-					     .cookie = &connection->cookie);
+					     .cookie = &connection->carrier->cookie);
 	connection->send.tail = (struct iovec){0};
 	connection->send.file = (struct loop_file){0};
 	connection->send.batch = true;
@@ -99,7 +99,7 @@ void connection_waits(struct loop_send *op)
 	struct connection *connection = container_of(op, struct connection, send);
 
 	if (!connection_is_stream(connection))
-		unsent_waits(&connection->unsent);
+		unsent_waits(&connection->carrier->unsent);
 	slow_waits(&connection->slow, connection->output);
 }
 
@@ -107,7 +107,7 @@ void connection_waits(struct loop_send *op)
 static void pace(struct connection *connection)
 {
 	const struct scope *scope = connection->output->transaction.scope;
-	struct connection *carrier = connection->carrier;
+	struct carrier *carrier = connection->carrier;
 
 	pace_begin(&carrier->pace, &connection->paced, scope ? scope->send_rate : 0, carrier->fd,
 		   carrier->addresses.remote);
@@ -193,7 +193,7 @@ static void send_ready(struct connection *connection, struct ready *ready)
 /* Whether a response can be one that is ready, as far as the connection is concerned. */
 static bool may_be_ready(const struct connection *connection)
 {
-	return connection->keep_alive && !connection->http10 && !connection->tls &&
+	return connection->keep_alive && !connection->http10 && !connection->carrier->tls &&
 	       !connection_is_stream(connection) && sockets_of(connection->output)->header_option;
 }
 
@@ -417,7 +417,7 @@ static void connection_sent(struct loop_send *op, int result)
 	output->head_sent = true;
 	connection->sending = false;
 	if (!connection_is_stream(connection))
-		unsent_stops(&connection->unsent);
+		unsent_stops(&connection->carrier->unsent);
 	if (result < 0) {
 		send_failed(connection, result);
 		return;

@@ -13,17 +13,17 @@
 
 static void socket_send_message(struct connection *connection)
 {
-	unsent_starts(&connection->unsent);
-	loop_send_start(connection->thread->loop, &connection->send, connection->fd);
+	unsent_starts(&connection->carrier->unsent);
+	loop_send_start(connection->thread->loop, &connection->send, connection->carrier->fd);
 }
 
 static bool socket_cancel(struct connection *connection)
 {
-	if (!loop_send_cancel(connection->thread->loop, connection->fd))
+	if (!loop_send_cancel(connection->thread->loop, connection->carrier->fd))
 		return false;
 	connection->sending = false;
-	unsent_stops(&connection->unsent);
-	unsent_shrink(&connection->unsent);
+	unsent_stops(&connection->carrier->unsent);
+	unsent_shrink(&connection->carrier->unsent);
 	return true;
 }
 
@@ -35,12 +35,12 @@ static bool socket_client_stalls(const struct connection *connection)
 
 static void socket_pause_receiving(struct connection *connection)
 {
-	loop_receive_pause(connection->thread->loop, connection->fd);
+	loop_receive_pause(connection->thread->loop, connection->carrier->fd);
 }
 
 static void socket_resume_receiving(struct connection *connection)
 {
-	loop_receive_resume(connection->thread->loop, connection->fd);
+	loop_receive_resume(connection->thread->loop, connection->carrier->fd);
 }
 
 /*
@@ -54,29 +54,30 @@ static void socket_say_continue(struct connection *connection)
 	ssize_t sent = connection_write(connection, line, sizeof(line) - 1);
 
 	if (sent > 0 && sent < (ssize_t)sizeof(line) - 1)
-		(void)shutdown(connection->fd, SHUT_RDWR); /* what follows cannot be parsed */
+		(void)shutdown(connection->carrier->fd,
+			       SHUT_RDWR); /* what follows cannot be parsed */
 }
 
 static int socket_unsent(const struct connection *connection)
 {
-	return unsent_in_socket(connection->fd);
+	return unsent_in_socket(connection->carrier->fd);
 }
 
 static void socket_reset_at_close(struct connection *connection)
 {
 	const struct linger none = {.l_onoff = 1};
 
-	(void)setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+	(void)setsockopt(connection->carrier->fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
 }
 
 static void socket_close(struct connection *connection)
 {
-	loop_close_fd(connection->thread->loop, connection->fd);
+	loop_close_fd(connection->thread->loop, connection->carrier->fd);
 }
 
 static void socket_free_connection(struct connection *connection)
 {
-	free(connection);
+	free(connection->carrier);
 }
 
 const struct connection_transport connection_socket = {

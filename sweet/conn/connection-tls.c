@@ -17,7 +17,6 @@
 #include "base/container.h"
 #include "base/counter.h"
 #include "base/list.h"
-#include "base/peer-addresses.h"
 #include "base/slice.h"
 #include "config/configuration.h"
 #include "conn/conn-thread.h"
@@ -46,13 +45,13 @@ static void fail(struct connection_tls *tls)
 
 	tls->failed = true;
 	tls_library->why(tls->channel, why);
-	log_info("%s: TLS%s: %s: closing", connection->addresses.remote,
+	log_info("%s: TLS%s: %s: closing", connection_remote(connection),
 		 tls->over ? "" : " handshake", why);
 	if (!tls->over)
 		counter_add(&connection->thread->counters->tls_failed, 1);
 	(void)connection_tls_flush(tls);
 	if (connection->state == HANDSHAKE) {
-		(void)shutdown(connection->fd, SHUT_WR);
+		(void)shutdown(connection->carrier->fd, SHUT_WR);
 		connection_linger(connection);
 	} else {
 		connection_close(connection);
@@ -98,12 +97,12 @@ static bool handshake_over(struct connection_tls *tls, const struct tls_agreed *
 	 * zero-copy sends, and lent pages would cost more.  Nor do such sends say what a method
 	 * costs for others with the same route.
 	 */
-	connection->unsent.copies = tls->kernel;
+	connection->carrier->unsent.copies = tls->kernel;
 	tls->policy = agreed->policy;
 	counter_add(&counters->tls_handshakes, 1);
 	counter_add(&counters->tls_resumed, agreed->resumed);
 	counter_add(&counters->tls_kernel, tls->kernel);
-	log_debug("%s: %s, %s%s%s", connection->addresses.remote, agreed->version, agreed->cipher,
+	log_debug("%s: %s, %s%s%s", connection_remote(connection), agreed->version, agreed->cipher,
 		  agreed->resumed ? ", resumed" : "", tls->kernel ? ", by the kernel" : "");
 	connection->state = READING;
 	connection_count_as(connection, CONNECTION_IDLE);
@@ -114,7 +113,7 @@ static bool handshake_over(struct connection_tls *tls, const struct tls_agreed *
 /* No data follow (RFC 8737, section 4).  May free the connection. */
 static void end_challenge(struct connection *connection)
 {
-	log_info("%s: answered the challenge tls-alpn-01", connection->addresses.remote);
+	log_info("%s: answered the challenge tls-alpn-01", connection_remote(connection));
 	connection_shut(connection);
 	connection_linger(connection);
 }
@@ -123,7 +122,7 @@ static void end_challenge(struct connection *connection)
 static bool open_channel(struct connection_tls *tls)
 {
 	const struct connection *connection = tls->connection;
-	int socket = connection->thread->server->kernel_tls ? connection->fd : -1;
+	int socket = connection->thread->server->kernel_tls ? connection->carrier->fd : -1;
 
 	tls->channel = tls_library->open(&tls->chooser, socket);
 	return tls->channel;
@@ -132,7 +131,7 @@ static bool open_channel(struct connection_tls *tls)
 /* May free the connection. */
 static void tls_handshake(struct connection *connection, const char *data, size_t length)
 {
-	struct connection_tls *tls = connection->tls;
+	struct connection_tls *tls = connection->carrier->tls;
 	int result;
 
 	if (!tls->channel && !open_channel(tls)) {
@@ -199,11 +198,11 @@ static void refuse_hello(struct connection *connection)
 	static const char alert[] = {21, 3, 1, 0, 2, 2, 50}; /* a record: fatal, decode_error */
 
 	log_info("%s: TLS handshake: a ClientHello of more than %u bytes: closing",
-		 connection->addresses.remote, CLIENT_HELLO_MAX);
+		 connection_remote(connection), CLIENT_HELLO_MAX);
 	counter_add(&connection->thread->counters->tls_failed, 1);
-	connection->tls->failed = true;
-	(void)!send(connection->fd, alert, sizeof(alert), MSG_NOSIGNAL | MSG_DONTWAIT);
-	(void)shutdown(connection->fd, SHUT_WR);
+	connection->carrier->tls->failed = true;
+	(void)!send(connection->carrier->fd, alert, sizeof(alert), MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)shutdown(connection->carrier->fd, SHUT_WR);
 	connection_linger(connection);
 }
 
@@ -237,7 +236,7 @@ static bool gather_hello(struct connection *connection, const char **data, size_
 
 void connection_tls_received(struct connection *connection, const char *data, size_t length)
 {
-	struct connection_tls *tls = connection->tls;
+	struct connection_tls *tls = connection->carrier->tls;
 
 	if (connection->state == LINGERING)
 		return;
@@ -288,8 +287,8 @@ static const struct site_host *host_of(const struct connection *connection, cons
 {
 	const struct config_ref *ref = connection->thread->config_ref;
 
-	return site_host(
-		ref, config_host(ref->config, (struct slice){name, length}, &connection->own.any));
+	return site_host(ref, config_host(ref->config, (struct slice){name, length},
+					  &connection->carrier->own.any));
 }
 
 /* The choose() of struct tls_chooser. */
@@ -312,7 +311,7 @@ static struct tls_identity *tls_answer(const struct tls_chooser *chooser, const 
 		return NULL;
 	identity = tls_challenge_open(host->answers, name, length, &why);
 	if (!identity)
-		log_info("%s: tls-alpn-01: %s", connection->addresses.remote,
+		log_info("%s: tls-alpn-01: %s", connection_remote(connection),
 			 why ? why : "no memory");
 	free(why);
 	return identity;
@@ -327,7 +326,7 @@ bool connection_tls_open(struct connection *connection)
 	tls->chooser = (struct tls_chooser){tls_choose, tls_answer};
 	connection_tls_set_cipher(tls);
 	tls->connection = connection;
-	connection->tls = tls;
+	connection->carrier->tls = tls;
 	return true;
 }
 

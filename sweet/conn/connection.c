@@ -68,10 +68,10 @@ static void connection_time_out(struct connection *connection)
 	} else {
 		if (connection->state == PROXY)
 			log_info("%s: no PROXY header in time: closing",
-				 connection->addresses.remote);
+				 connection_remote(connection));
 		else if (connection->state == HANDSHAKE)
 			log_info("%s: no TLS handshake in time: closing",
-				 connection->addresses.remote);
+				 connection_remote(connection));
 		connection_close(connection);
 	}
 }
@@ -140,7 +140,7 @@ static bool may_be_session(const struct connection *connection, const char *data
 	const struct thread *thread = connection->thread;
 	const char *preface = thread->conn->http2->preface;
 
-	return connection->requests == 0 && !connection->tls &&
+	return connection->carrier->requests == 0 && !connection->carrier->tls &&
 	       thread->config_ref->config->http2 == HTTP2_CLEAR && *data == *preface &&
 	       memcmp(data, preface, MIN(length, strlen(preface))) == 0;
 }
@@ -239,7 +239,7 @@ static bool has_waiting(const struct connection *connection)
 {
 	char byte;
 
-	return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+	return recv(connection->carrier->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 /* The thread is ending: closes an idle connection.  May free the connection. */
@@ -255,7 +255,7 @@ static void connection_leave(struct connection *connection)
 	    (connection->input_length && connection->state != HANDSHAKE) || has_waiting(connection))
 		return;
 	/* A new connection was accepted, and its first request shall get a response. */
-	if (connection->requests > 0)
+	if (connection->carrier->requests > 0)
 		connection_close(connection);
 	else
 		connection_time(connection, connection_limits(connection)->stop_ms / FRESH_PART);
@@ -273,7 +273,7 @@ static void connection_deliver(struct connection *connection, const char *data, 
 {
 	if (connection->state == PROXY)
 		connection_consume_proxy(connection, data, length, connection_deliver);
-	else if (connection->tls)
+	else if (connection->carrier->tls)
 		connection_tls_received(connection, data, length);
 	else
 		connection->mux->received(connection, data, length);
@@ -281,7 +281,7 @@ static void connection_deliver(struct connection *connection, const char *data, 
 
 static void connection_received(struct loop_receive *op, const char *data, int length)
 {
-	struct connection *connection = container_of(op, struct connection, receive);
+	struct connection *connection = &container_of(op, struct carrier, receive)->connection;
 
 	if (length > 0)
 		connection_deliver(connection, data, (size_t)length);
@@ -291,9 +291,45 @@ static void connection_received(struct loop_receive *op, const char *data, int l
 		connection_close(connection);
 }
 
+/* For a client that has no connection yet. */
+static void set_up(struct carrier *carrier, struct thread *thread, int fd)
+{
+	struct connection *connection = &carrier->connection;
+
+	connection->mux = &connection_http1;
+	connection->transport = &connection_socket;
+	connection->carrier = carrier;
+	connection->thread = thread;
+	connection->slow.owner = &connection_slow;
+	connection->slow.thread = thread;
+	connection->slow.send = &connection->send;
+	connection->slow.socket = &carrier->unsent;
+	carrier->fd = fd;
+	carrier->receive.received = connection_received;
+	carrier->unsent.thread = thread;
+	carrier->unsent.fd = fd;
+	carrier->unsent.send = &connection->send;
+	carrier->unsent.reset = connection_unsent_reset;
+}
+
+/* Starts to receive.  The connection may have been freed afterwards. */
+static void start(struct carrier *carrier)
+{
+	struct connection *connection = &carrier->connection;
+	struct thread *thread = connection->thread;
+
+	list_prepend(&thread->conn->connections, &carrier->node);
+	counter_add(&thread->counters->connections, 1);
+	counter_add(&thread->counters->open, 1);
+	counter_add(&thread->counters->states[CONNECTION_IDLE], 1);
+	connection_time(connection, connection_limits(connection)->header_ms);
+	if (loop_receive_start(thread->loop, &carrier->receive, carrier->fd) < 0)
+		connection_close(connection);
+}
+
 void connection_open(struct thread *thread, int fd, bool tls, bool status_only)
 {
-	struct connection *connection;
+	struct carrier *carrier;
 	struct sockaddr_storage remote, local;
 	socklen_t remote_length = sizeof(remote), local_length = sizeof(local);
 	bool named;
@@ -302,45 +338,26 @@ void connection_open(struct thread *thread, int fd, bool tls, bool status_only)
 		close(fd);
 		return;
 	}
-	connection = calloc(1, sizeof(*connection));
-	if (!connection || getpeername(fd, (struct sockaddr *)&remote, &remote_length) < 0) {
-		free(connection);
+	carrier = calloc(1, sizeof(*carrier));
+	if (!carrier || getpeername(fd, (struct sockaddr *)&remote, &remote_length) < 0) {
+		free(carrier);
 		close(fd);
 		return;
 	}
 	named = getsockname(fd, (struct sockaddr *)&local, &local_length) == 0;
-	peer_addresses_set(&connection->addresses, &remote, named ? &local : NULL);
-	connection->mux = &connection_http1;
-	connection->transport = &connection_socket;
-	connection->carrier = connection;
-	connection->thread = thread;
-	connection->fd = fd;
-	connection->status_only = status_only;
+	peer_addresses_set(&carrier->addresses, &remote, named ? &local : NULL);
+	set_up(carrier, thread, fd);
+	carrier->status_only = status_only;
 	if (named)
-		memcpy(&connection->own, &local, sizeof(connection->own));
-	if (!connection_begin(connection, tls)) {
-		connection_tls_free(connection);
-		free(connection);
+		memcpy(&carrier->own, &local, sizeof(carrier->own));
+	if (!connection_begin(&carrier->connection, tls)) {
+		connection_tls_free(&carrier->connection);
+		free(carrier);
 		close(fd);
 		return;
 	}
-	connection->slow.owner = &connection_slow;
-	connection->slow.thread = thread;
-	connection->slow.send = &connection->send;
-	connection->slow.socket = &connection->unsent;
-	connection->unsent.thread = thread;
-	connection->unsent.fd = fd;
-	connection->unsent.send = &connection->send;
-	connection->unsent.reset = connection_unsent_reset;
-	unsent_init(&connection->unsent, (const struct sockaddr *)&remote, &connection->own.any);
-	connection->receive.received = connection_received;
-	list_prepend(&thread->conn->connections, &connection->node);
-	counter_add(&thread->counters->connections, 1);
-	counter_add(&thread->counters->open, 1);
-	counter_add(&thread->counters->states[CONNECTION_IDLE], 1);
-	connection_time(connection, connection_limits(connection)->header_ms);
-	if (loop_receive_start(thread->loop, &connection->receive, fd) < 0)
-		connection_close(connection);
+	unsent_init(&carrier->unsent, (const struct sockaddr *)&remote, &carrier->own.any);
+	start(carrier);
 }
 
 bool connection_any(const struct thread *thread)
@@ -364,24 +381,27 @@ void connection_drain(struct thread *thread)
 	 * Most are idle: timers that expire together have several turns of the loop.  They run when
 	 * all that came until now was delivered; not at once, which would be in this millisecond.
 	 */
-	list_each (struct connection, connection, &thread->conn->connections, node)
+	list_each (struct carrier, carrier, &thread->conn->connections, node) {
+		struct connection *connection = &carrier->connection;
+
 		if (connection->state == READING && !connection->input_length)
 			loop_timer_start(thread->loop, &connection->timer, 1, connection_leaves);
 		else
 			connection->mux->leave(connection);
+	}
 }
 
 void connection_close_all(struct thread *thread)
 {
-	struct connection *connection;
+	struct carrier *carrier;
 
 	if (!thread->conn)
 		return;
 	/* The loop has no further turn for streams. */
-	while ((connection = list_first(&thread->conn->connections, struct connection, node)))
-		if (connection->state == ENDED)
-			thread->conn->http2->end_all(connection);
+	while ((carrier = list_first(&thread->conn->connections, struct carrier, node)))
+		if (carrier->connection.state == ENDED)
+			thread->conn->http2->end_all(&carrier->connection);
 		else
-			connection_close(connection);
+			connection_close(&carrier->connection);
 	pressure_thread_stop(thread);
 }

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "base/list.h"
-#include "base/peer-addresses.h"
 #include "base/timer.h"
 #include "conn/connection-base.h"
 #include "conn/connection-mux.h"
@@ -23,14 +22,14 @@
 
 void session_leave(struct connection *connection)
 {
-	struct session *session = connection->session;
+	struct session *session = connection->carrier->session;
 
 	if (!session->leaving) {
 		(void)nghttp2_submit_shutdown_notice(session->http2);
 		session->leaving_ms = loop_now_ms(connection->thread->loop);
 	}
 	session->leaving = true;
-	session->last |= connection->thread->draining && connection->requests;
+	session->last |= connection->thread->draining && connection->carrier->requests;
 	session->begun_with = connection->thread->config_ref;
 	/* What the client has opened meanwhile is received first. */
 	session_wake(session);
@@ -47,13 +46,13 @@ void session_break_off(struct session *session, uint32_t error, const char *why)
 {
 	if (session->over)
 		return;
-	log_info("%s: HTTP/2: %s: closing", session->connection->addresses.remote, why);
+	log_info("%s: HTTP/2: %s: closing", connection_remote(session->connection), why);
 	session_say_end(session, error);
 }
 
 void session_fail(struct session *session, const char *why)
 {
-	log_info("%s: HTTP/2: %s: closing", session->connection->addresses.remote, why);
+	log_info("%s: HTTP/2: %s: closing", connection_remote(session->connection), why);
 	connection_close(session->connection);
 }
 
@@ -63,8 +62,8 @@ static void session_free(struct session *session)
 	struct connection *connection = session->connection;
 
 	list_remove(&session->waking);
-	connection->ending = NULL;
-	connection->calls = NULL;
+	connection->carrier->ending = NULL;
+	connection->carrier->calls = NULL;
 	nghttp2_session_del(session->ended);
 	session_message_free(&session->message);
 	connection->thread->h2->session_changes += SESSION_FREE_COST;
@@ -74,7 +73,7 @@ static void session_free(struct session *session)
 
 void session_close(struct connection *connection)
 {
-	struct session *session = connection->session;
+	struct session *session = connection->carrier->session;
 
 	timer_stop(&session->unsettled);
 	session->ended = session->http2;
@@ -84,8 +83,8 @@ void session_close(struct connection *connection)
 	connection->send.pieces = NULL;
 	connection->send.piece_count = 0;
 	connection->mux = &connection_http1;
-	connection->session = NULL;
-	connection->ending = session;
+	connection->carrier->session = NULL;
+	connection->carrier->ending = session;
 	if (list_is_empty(&session->streams))
 		session_free(session);
 	else
@@ -121,7 +120,7 @@ void session_end_some(struct session *session)
 
 void session_end_all(struct connection *connection)
 {
-	struct session *session = connection->ending;
+	struct session *session = connection->carrier->ending;
 
 	while (!list_is_empty(&session->streams))
 		end_stream(session);

@@ -394,13 +394,14 @@ static void receive(struct session *session, const char *data, size_t length, bo
 void session_received(struct connection *connection, const char *data, size_t length)
 {
 	const struct h2_thread *h2 = connection->thread->h2;
+	struct session *session = connection->carrier->session;
 
 	/*
 	 * What was saved is first; the session is awake.  While sessions are late, what comes only
 	 * waits for its turn, so that all of it gets there soon.
 	 */
-	if (!connection->session->over)
-		receive(connection->session, data, length,
+	if (!session->over)
+		receive(session, data, length,
 			!connection->input_length && list_is_empty(&h2->late_sessions) &&
 				!session_time_is_up(h2) &&
 				h2->session_starts < SESSION_STARTS_MAX / 2);
@@ -408,8 +409,8 @@ void session_received(struct connection *connection, const char *data, size_t le
 
 void session_resumed(struct connection *connection, const char *data, size_t length)
 {
-	if (!connection->session->over)
-		receive(connection->session, data, length, true);
+	if (!connection->carrier->session->over)
+		receive(connection->carrier->session, data, length, true);
 }
 
 void session_receive_callbacks(nghttp2_session_callbacks *callbacks)

@@ -14,7 +14,6 @@
 
 #include "base/container.h"
 #include "base/list.h"
-#include "base/peer-addresses.h"
 #include "config/configuration.h"
 #include "conn/connection-base.h"
 #include "core/server.h"
@@ -117,22 +116,22 @@ static void session_waits(struct loop_send *op)
 {
 	struct connection *connection = container_of(op, struct connection, send);
 
-	unsent_waits(&connection->unsent);
-	session_streams_wait(connection->session);
-	connection->session->stalls = true;
-	session_wake(connection->session);
+	unsent_waits(&connection->carrier->unsent);
+	session_streams_wait(connection->carrier->session);
+	connection->carrier->session->stalls = true;
+	session_wake(connection->carrier->session);
 }
 
 static void session_sent(struct loop_send *op, int result)
 {
 	struct connection *connection = container_of(op, struct connection, send);
-	struct session *session = connection->session;
+	struct session *session = connection->carrier->session;
 
 	connection->sending = session->stalls = false;
-	unsent_stops(&connection->unsent);
+	unsent_stops(&connection->carrier->unsent);
 	if (result < 0) {
 		if (result != -EPIPE && result != -ECONNRESET)
-			log_info("%s: sending: %s", connection->addresses.remote,
+			log_info("%s: sending: %s", connection_remote(connection),
 				 strerror(-result));
 		connection_close(connection);
 		return;
@@ -146,7 +145,7 @@ void session_send_message(struct session *session)
 	struct connection *connection = session->connection;
 	struct loop_send *op = &connection->send;
 
-	op->message = (struct NC_send)NC_SEND_INIT(.cookie = &connection->cookie);
+	op->message = (struct NC_send)NC_SEND_INIT(.cookie = &connection->carrier->cookie);
 	op->pieces = session->message.pieces;
 	op->piece_count = session->message.count;
 	op->batch = true;
@@ -158,8 +157,8 @@ void session_send_message(struct session *session)
 	connection->sending = true;
 	session->timed = false;
 	connection_time(connection, connection_limits(connection)->send_ms);
-	unsent_starts(&connection->unsent);
-	loop_send_start(connection->thread->loop, op, connection->fd);
+	unsent_starts(&connection->carrier->unsent);
+	loop_send_start(connection->thread->loop, op, connection->carrier->fd);
 }
 
 bool session_collect(struct session *session)

@@ -357,24 +357,24 @@ static const struct connection_transport transport = {
 
 struct stream *stream_open(struct session *session, int32_t id)
 {
-	struct connection *carrier = session->connection;
+	struct carrier *carrier = session->connection->carrier;
+	struct thread *thread = carrier->connection.thread;
 	struct stream *stream =
-		spare_memory_take_zeroed(carrier->thread->h2->session_memory, 1, sizeof(*stream));
+		spare_memory_take_zeroed(thread->h2->session_memory, 1, sizeof(*stream));
 
 	if (!stream)
 		return NULL;
 	stream->connection.transport = &transport;
 	stream->connection.mux = &connection_http1;
 	stream->connection.slow.owner = &connection_slow;
-	stream->connection.slow.thread = carrier->thread;
+	stream->connection.slow.thread = thread;
 	stream->connection.slow.send = &stream->connection.send;
 	stream->connection.carrier = carrier;
-	stream->connection.thread = carrier->thread;
-	stream->connection.fd = -1;
+	stream->connection.thread = thread;
 	stream->session = session;
 	stream->id = id;
 	list_prepend(&session->streams, &stream->node);
 	session->stream_count++;
-	carrier->thread->h2->streams++;
+	thread->h2->streams++;
 	return stream;
 }

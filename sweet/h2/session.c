@@ -14,7 +14,6 @@
 
 #include "base/container.h"
 #include "base/counter.h"
-#include "base/peer-addresses.h"
 #include "base/spare-memory.h"
 #include "config/configuration.h"
 #include "conn/connection-base.h"
@@ -35,7 +34,7 @@ static nghttp2_option *options;
 
 static void session_timed_out(struct connection *connection)
 {
-	struct session *session = connection->session;
+	struct session *session = connection->carrier->session;
 
 	if (connection->sending || session->last) {
 		connection_close(connection);
@@ -43,7 +42,7 @@ static void session_timed_out(struct connection *connection)
 	}
 	if (session->timing == TIMING_HEAD)
 		log_info("%s: HTTP/2: a head that takes longer than header-timeout: closing",
-			 connection->addresses.remote);
+			 connection_remote(connection));
 	session->last = true;
 	session_say_end(session, NGHTTP2_NO_ERROR);
 }
@@ -152,8 +151,8 @@ static bool session_open(struct connection *connection)
 		return false;
 	}
 	connection->mux = &session_mux;
-	connection->session = session;
-	connection->calls = session->calls;
+	connection->carrier->session = session;
+	connection->carrier->calls = session->calls;
 	connection->state = SESSION;
 	counter_add(&connection->thread->counters->sessions, 1);
 	loop_timer_start(connection->thread->loop, &session->unsettled, limits->header_ms,

@@ -129,7 +129,7 @@ START_TEST(test_client_waits)
 	}
 	SEEN(responder.pieces == 1);
 	ck_assert_uint_le(server.bodies.used, WINDOW);
-	connection = list_first(&thread.conn->connections, struct connection, node);
+	connection = &list_first(&thread.conn->connections, struct carrier, node)->connection;
 	ck_assert_uint_le(connection->input_length, 2 * WINDOW);
 	ck_assert(connection->paused);
 	EVENT(responder.manner = ASKS_AT_ONCE);

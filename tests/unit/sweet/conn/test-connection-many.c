@@ -276,8 +276,8 @@ static unsigned slow(void)
 {
 	unsigned count = 0;
 
-	list_each (const struct connection, connection, &thread.conn->connections, node)
-		count += connection->slow.id != 0;
+	list_each (const struct carrier, carrier, &thread.conn->connections, node)
+		count += carrier->connection.slow.id != 0;
 	return count;
 }
 

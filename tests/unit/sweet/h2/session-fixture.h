@@ -315,7 +315,10 @@ static inline void end(void)
 
 static inline const struct connection *first_connection(void)
 {
-	return list_first(&thread.conn->connections, const struct connection, node);
+	const struct carrier *carrier =
+		list_first(&thread.conn->connections, const struct carrier, node);
+
+	return carrier ? &carrier->connection : NULL;
 }
 
 struct progress {

@@ -21,7 +21,7 @@
 static void look_at_saved(void *argument)
 {
 	const struct stream *stream =
-		list_first(&first_connection()->session->streams, struct stream, node);
+		list_first(&first_connection()->carrier->session->streams, struct stream, node);
 
 	*(size_t *)argument = stream ? stream->connection.input_length : 0;
 }

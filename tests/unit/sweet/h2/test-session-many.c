@@ -133,8 +133,8 @@ END_TEST
 static void close_every_session(void *argument)
 {
 	(void)argument;
-	list_each (struct connection, at, &thread.conn->connections, node)
-		connection_close(at);
+	list_each (struct carrier, at, &thread.conn->connections, node)
+		connection_close(&at->connection);
 }
 
 /* The bound is one of all sessions. */
@@ -203,7 +203,8 @@ static struct watcher {
 static bool look_at_frames(struct loop_hook *hook)
 {
 	struct watcher *at = container_of(hook, struct watcher, hook);
-	const struct session *session = first_connection() ? first_connection()->session : NULL;
+	const struct session *session =
+		first_connection() ? first_connection()->carrier->session : NULL;
 	unsigned now = session ? session->useless : 0;
 
 	EVENT(at->most = MAX(at->most, now > at->before ? now - at->before : 0); at->before = now);
@@ -249,7 +250,7 @@ static const char *const paths[] = {"/w", "/l", "/p", "/u", "/s"};
 static void answer_after_end(void *argument)
 {
 	(void)argument;
-	connection_close(list_first(&thread.conn->connections, struct connection, node));
+	connection_close(&list_first(&thread.conn->connections, struct carrier, node)->connection);
 	for (unsigned i = 0; i < REQUESTS; i++) {
 		struct exchange *exchange = &exchanges[stream_of_request(i)];
 

@@ -248,8 +248,8 @@ END_TEST
 
 static void count_queue(void *count)
 {
-	*(size_t *)count =
-		nghttp2_session_get_outbound_queue_size(first_connection()->session->http2);
+	*(size_t *)count = nghttp2_session_get_outbound_queue_size(
+		first_connection()->carrier->session->http2);
 }
 
 /* Its frames wait for it, too, once there is much that it has not read; then they are processed. */
