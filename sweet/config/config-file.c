@@ -311,6 +311,11 @@ struct config_file *config_file_read(const char *path, bool go_on, GPtrArray *er
 	file->keys = g_key_file_new();
 	file->places = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
 	go_on = add(&scan, path) && go_on;
+	/* Not the defaults, which serve another folder at another address. */
+	if (errors->len == before && !scan.group)
+		complain(errors, path,
+			 "no section, such as [sweet]: the file is empty, or not written to its "
+			 "end");
 	load(&scan);
 	/* An invalid value is reported when it is read as all others. */
 	if (errors->len == before || go_on)

@@ -93,7 +93,10 @@ class Slot:
                          f"[path /{prefix}/{name}]\npool={prefix}-{name}\ncache=response\n")
             text += f"[path /onward/{name}]\npool=files-{name}\ncache=response\ninternal=on\n"
         text += "[path /inside]\ninternal=on\n"
-        self.config.write_text(text)
+        # A reload may be under way.
+        new = self.config.with_suffix(".new")
+        new.write_text(text)
+        new.replace(self.config)
 
     def pool(self, name, answers):
         """The section of a pool of these applications."""

@@ -33,6 +33,8 @@ BROKEN = {
             "[map NAME] or [pool NAME]")]),
     "no group": ("# comment\nlisten=80\n",
                  [(2, '"listen=80" comes before the first group: move it into [sweet]')]),
+    "empty": ("", [(None, "no section, such as [sweet]")]),
+    "comments only": ("# comment\n\n#[sweet]\n", [(None, "no section, such as [sweet]")]),
     "group not closed": ("[sweet\nthreads=1\n", [(1, "a group is written [name]")]),
     "no value": ("[sweet]\nlisting\n",
                  [(2, '"listing": must be KEY=VALUE, [GROUP] or # comment')]),
@@ -241,8 +243,8 @@ def test_broken(check, tmp_path, what):
         # No end of the check, and no line twice, whatever is missing.
         assert not good and len(set(lines)) == len(lines) >= 4, lines
         return
-    wanted = [f"sweet: {tmp_path}/sweet.conf:{line}: {says}".replace("FOLDER", str(tmp_path))
-              for line, says in complaints]
+    wanted = [f"sweet: {tmp_path}/sweet.conf{f':{line}' if line else ''}: {says}".replace(
+        "FOLDER", str(tmp_path)) for line, says in complaints]
     assert not good and len(lines) == len(wanted), lines
     # In any order: a misplaced key is reported before its value is checked.
     assert all(any(line.startswith(says) for line in lines) for says in wanted), lines
@@ -254,7 +256,7 @@ def test_enough():
 
 def test_good(check, tmp_path):
     assert check("[sweet]\nlisten=127.0.0.1:0\n") == (True, [f"{tmp_path}/sweet.conf: good"])
-    assert check("")[0]
+    assert check("[sweet]\n")[0]
 
 
 def test_experiments_are_keys(check):

@@ -296,7 +296,7 @@ def test_stop(kind, root):
 
 def test_reload(kind, root, tmp_path):
     """The next request gets its response, and the client connects again."""
-    path = write(tmp_path / "sweet.conf", b"")
+    path = write(tmp_path / "sweet.conf", b"[sweet]\n")
     with serve(kind, root, "--config", path) as server:
         with Streams(server.port) as session:
             assert session.get("/1.bin").status == 200

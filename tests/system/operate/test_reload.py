@@ -123,6 +123,7 @@ def test_workers_are_renewed_by_a_reload(start, site):
         ("[sweet]\nlisten=192.0.2.1:0\n", r"cannot listen on 192\.0\.2\.1"),
         ("[sweet]\naccess-log=/no/such/folder/log\n", r"no/such/folder/log"),
         ("nonsense", r"sweet\.conf"),
+        ("", r"sweet\.conf: no section"),
         (None, r"sweet\.conf"),
     ],
 )
@@ -137,7 +138,9 @@ def test_wrong_configuration_changes_nothing(site, text, why):
                 # Besides the error, a change whose effect would be visible.
                 text = text.replace("[sweet]\n", "[sweet]\nserver-header=other\n")
                 # The default address may be in use.
-                site.path.write_text(text if "listen=" in text else text + "listen=127.0.0.1:0\n")
+                if text and "listen=" not in text:
+                    text += "listen=127.0.0.1:0\n"
+                site.path.write_text(text)
             assert re.search(why, reload(server, BAD))
             answer = idle.get("/name")
             assert (answer.body, "other" in answer["Server"]) == (b"a", False)
