@@ -40,7 +40,7 @@
 #define OUTPUT_KEPT ((size_t)64 << 10) /* bytes that an idle stream keeps */
 
 struct coded_response {
-	const struct transaction_responder *responder; /* see above */
+	const struct transaction_responder *responder; /* of the call that gives the body */
 	struct piece source;			       /* that the responder has made */
 	unsigned range; /* of it, and the byte in that: what is encoded next */
 	size_t at;

@@ -3,6 +3,7 @@
  * test-coded-response.c - unit tests of coded-response.c, between a responder and a connection of the
  * test: the order of their calls, and what happens when either fails.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,6 +139,12 @@ static void has(const char *text)
 	ck_assert_mem_eq(body, text, received);
 }
 
+static bool head_has(const char *text)
+{
+	return memmem(transaction->response.head, transaction->response.head_length, text,
+		      strlen(text));
+}
+
 static enum respond ask(void)
 {
 	return transaction_next(transaction);
@@ -151,7 +158,7 @@ START_TEST(test_pauses)
 	pieces[2] = "later";
 	give("one, ");
 	coded_response_begin(transaction);
-	ck_assert_ptr_nonnull(strstr(transaction->response.head, "Content-Encoding: gzip\r\n"));
+	ck_assert(head_has("Content-Encoding: gzip\r\n"));
 	take();
 	has("one, ");
 	ck_assert_uint_eq(given, 0);
@@ -351,8 +358,8 @@ START_TEST(test_limit)
 	coded_response_begin(transaction);
 	ck_assert_str_eq(transaction->piece.data, "one");
 	ck_assert_ptr_eq(transaction->responder, &responder);
-	ck_assert_ptr_nonnull(strstr(transaction->response.head, "Vary: Accept-Encoding\r\n"));
-	ck_assert_ptr_null(strstr(transaction->response.head, "gzip"));
+	ck_assert(head_has("Vary: Accept-Encoding\r\n"));
+	ck_assert(!head_has("gzip"));
 	ck_assert_uint_eq(server.encoders_refused, 1);
 }
 END_TEST
