@@ -281,8 +281,9 @@ void connection_tls_received(struct connection *connection, const char *data, si
 /* --- connection-request.c --- */
 
 /*
- * Starts a request from a whole head: a list if the connection is a stream, otherwise text.  With error, a negated status: refuses it for the reason
- * wrong; the head may be a part of one then.  Returns false if the connection was closed.
+ * Starts a request from a whole head: of a stream it is a list (http/request-list.h), otherwise
+ * text.  With error, a negated status: refuses it for the reason wrong; the head may be a part of
+ * one then.  Returns false if the connection was closed.
  */
 bool connection_start_request(struct connection *connection, const char *head, size_t length,
 			      int error, const char *wrong);

@@ -7,9 +7,9 @@
  *
  * The library of the caller checks the fields, too, as RFC 9113, section 8, requires: each name and
  * value, which pseudo-fields there are and where, fields of one hop, the length of the content.
- * What it refuses comes here in no request: it resets the stream.  But it does not decide what a
- * request is: that do the functions which judge a head of HTTP/1.1, whatever the library, or
- * another version of it, has let pass.  Here is checked only what no list shows.
+ * It resets the stream of a request that it refuses.  What it accepts is not decided by that: the
+ * functions that judge a head of HTTP/1.1 decide, so that no version of the library can let a
+ * request pass which they refuse.  This file checks only what the list does not show.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -23,6 +23,7 @@
 
 #define ROOM_FIRST 1024u /* bytes */
 #define ROOM_KEPT 4096u	 /* bytes, until the next head comes */
+#define MOST (1u << 30)	 /* bytes, whatever max-header is: the list has lengths of 32 bits */
 #define FIELD_COST 32u	 /* bytes, as in RFC 9113, section 6.5.2 */
 /* Names are in lower case (RFC 9113, section 8.2). */
 #define IS(name, text) slice_equals(name, SLICE(text))
@@ -78,7 +79,7 @@ static struct slice pseudo(const struct stream_head *head, enum stream_head_pseu
 	return (struct slice){head->memory + head->pseudo[which].at, head->pseudo[which].length};
 }
 
-/* The values are in the memory that moves if there is no room. */
+/* Makes room for both entries first: memory that grows may move, with the values in it. */
 static void begin(struct stream_head *head)
 {
 	size_t authority = head->pseudo[HEAD_AUTHORITY].length;
@@ -178,7 +179,8 @@ static bool is_host_again(struct stream_head *head, struct slice value)
 void stream_head_reset(struct stream_head *head, size_t most)
 {
 	free(head->cookies);
-	*head = (struct stream_head){.most = most, .memory = head->memory, .room = head->room};
+	*head = (struct stream_head){
+		.most = most < MOST ? most : MOST, .memory = head->memory, .room = head->room};
 }
 
 void stream_head_add(struct stream_head *head, struct slice name, struct slice value)

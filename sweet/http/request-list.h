@@ -26,7 +26,10 @@ static inline size_t request_list_size(struct slice name, struct slice value)
 	return REQUEST_LIST_LENGTHS + name.length + value.length;
 }
 
-/* Writes an entry: first method and target, then name and value of each field; returns its end. */
+/*
+ * Writes an entry: first method and target, then name and value of each field; returns its end.
+ * A text has less than 4 GB, which the caller checks.
+ */
 char *request_list_put(char *at, struct slice name, struct slice value);
 
 /* Takes the first entry off *rest; returns false at the end. */
