@@ -19,6 +19,7 @@ struct conn_thread {
 	struct list connections; /* of connection.c */
 	/* Of connection-tls.c: handshakes that wait for the next turn of the loop. */
 	struct list handshakes;
+	unsigned handshake_count; /* of these */
 	struct loop_hook handshake_hook;
 	struct connection_tls *tls_reader; /* whose data is being processed; NULL: it is freed */
 	struct request_memory *requests;   /* of connection-request.c; NULL until it is needed */

@@ -22,11 +22,13 @@
 void connection_tls_free(struct connection *connection)
 {
 	struct connection_tls *tls = connection->carrier->tls;
+	struct conn_thread *conn = connection->thread->conn;
 
 	if (!tls)
 		return;
-	if (connection->thread->conn->tls_reader == tls)
-		connection->thread->conn->tls_reader = NULL;
+	if (conn->tls_reader == tls)
+		conn->tls_reader = NULL;
+	conn->handshake_count -= list_is_linked(&tls->waiting);
 	list_remove(&tls->waiting);
 	if (tls->channel)
 		tls_library->close(tls->channel);

@@ -166,6 +166,13 @@ static bool is_late(const struct thread *thread)
 	return loop_turn_ns(thread->loop) > HANDSHAKES_NS;
 }
 
+/* The timers of those that wait must not end them; each turn does one at least. */
+static void hold_timers(const struct conn_thread *conn)
+{
+	if (conn->handshake_count)
+		loop_hold_timers(conn->thread->loop, conn->handshake_count + 1);
+}
+
 /*
  * The before_sleep() of the thread's hook: one handshake at least, however late it is.  Requests
  * may have followed one, which are work for other hooks: then all are called again.
@@ -177,10 +184,12 @@ static bool tls_handshake_next(struct loop_hook *hook)
 	struct connection_tls *tls;
 
 	while ((tls = list_take(&conn->handshakes, struct connection_tls, waiting))) {
+		conn->handshake_count--;
 		connection_consume_input(tls->connection, tls_handshake);
 		if (is_late(conn->thread))
 			break;
 	}
+	hold_timers(conn);
 	return work;
 }
 
@@ -236,6 +245,7 @@ static bool gather_hello(struct connection *connection, const char **data, size_
 
 void connection_tls_received(struct connection *connection, const char *data, size_t length)
 {
+	struct conn_thread *conn = connection->thread->conn;
 	struct connection_tls *tls = connection->carrier->tls;
 
 	if (connection->state == LINGERING)
@@ -267,8 +277,11 @@ void connection_tls_received(struct connection *connection, const char *data, si
 		connection_close(connection);
 		return;
 	}
-	if (!list_is_linked(&tls->waiting))
-		list_append(&connection->thread->conn->handshakes, &tls->waiting);
+	if (!list_is_linked(&tls->waiting)) {
+		list_append(&conn->handshakes, &tls->waiting);
+		conn->handshake_count++;
+	}
+	hold_timers(conn);
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */

@@ -54,6 +54,7 @@ struct loop {
 	uint64_t seen_ms;   /* what had come until then was reported: timers run up to it */
 	uint64_t behind_ms; /* the same, once `behind' more waits are over */
 	unsigned behind;    /* 0: none */
+	unsigned hold;	    /* until the next wait: see loop_hold_timers(); 0: no */
 	struct loop_hook *hooks;
 	uint64_t now_ns;
 	struct loop_counts counts;

@@ -366,6 +366,12 @@ void loop_timer_start(struct loop *loop, struct timer *timer, unsigned ms,
 	timer_start(&loop->timers, timer, ms, loop_now_ms(loop), expired);
 }
 
+void loop_hold_timers(struct loop *loop, unsigned waits)
+{
+	if (loop->hold < waits)
+		loop->hold = waits;
+}
+
 static bool call_hooks(struct loop *loop)
 {
 	bool work = false;
@@ -376,18 +382,20 @@ static bool call_hooks(struct loop *loop)
 }
 
 /*
- * Timers run only up to a time of which all events were reported.  A process may be stopped for
- * longer than any time limit (SIGSTOP, a freezer): what came meanwhile came in time.
+ * Timers run only up to a time of which all events were reported, and processed.  A process may be
+ * stopped for longer than any time limit (SIGSTOP, a freezer): what came meanwhile came in time.
  */
 static void note_seen(struct loop *loop, uint64_t before_ms, bool all)
 {
-	if (all) {
+	if (all && !loop->hold) {
 		loop->seen_ms = before_ms;
 		loop->behind = 0;
 	} else if (!loop->behind) {
 		/* Under a load that fills each wait, all of them have had their turn after these. */
 		loop->behind_ms = before_ms;
 		loop->behind = loop->fd_count / LOOP_EVENTS_MIN + 2;
+		if (loop->behind < loop->hold)
+			loop->behind = loop->hold;
 	} else if (--loop->behind == 0) {
 		loop->seen_ms = loop->behind_ms;
 	}
@@ -415,6 +423,7 @@ void loop_run(struct loop *loop)
 		before_ms = loop_now_ms(loop);
 		all = loop->backend->wait(loop, work ? 0 : timers_wait(&loop->timers, before_ms));
 		note_seen(loop, before_ms, all);
+		loop->hold = 0;
 		loop_tick(loop);
 	}
 	if (loop->backend->leave)

@@ -235,6 +235,13 @@ void loop_hook_add(struct loop *loop, struct loop_hook *hook);
 void loop_timer_start(struct loop *loop, struct timer *timer, unsigned ms,
 		      void (*expired)(struct timer *timer));
 
+/*
+ * Some of what has come waits to be processed in a later turn: after the next wait, timers run only up
+ * to the time before it came.  waits: after how many they run in any case, if this is called again and
+ * again.
+ */
+void loop_hold_timers(struct loop *loop, unsigned waits);
+
 /* The clock as read when the loop last woke up. */
 uint64_t loop_now_ms(const struct loop *loop); /* monotonic */
 uint64_t loop_now_ns(const struct loop *loop); /* monotonic */

@@ -254,9 +254,13 @@ bool worker_channel_settle(struct worker_channel *channel)
 	if (channel->dirty)
 		(void)NC_backend_kick(channel->backend, channel->thread->number);
 	channel->dirty = false;
-	return channel->in_flight &&
-	       NC_backend_arm(channel->backend, channel->thread->number, 1) > 0 &&
-	       worker_channel_reap(channel);
+	if (!channel->in_flight ||
+	    NC_backend_arm(channel->backend, channel->thread->number, 1) <= 0 ||
+	    !worker_channel_reap(channel))
+		return false;
+	/* Answers that are left came before the time limits of their calls. */
+	loop_hold_timers(channel->thread->loop, WORKER_IN_FLIGHT / RECORDS_MAX + 1);
+	return true;
 }
 
 /* --- calls that the worker has not begun with -------------------------------------- */

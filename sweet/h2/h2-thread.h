@@ -20,6 +20,7 @@ struct h2_thread {
 	 * turn was not enough.
 	 */
 	struct list sessions, late_sessions;
+	unsigned waiting;		     /* number of them */
 	unsigned streams;		     /* that are open */
 	unsigned session_starts;	     /* requests of sessions in this turn of the loop */
 	unsigned session_changes;	     /* streams of theirs that have ended in it */

@@ -61,7 +61,7 @@ static void session_free(struct session *session)
 {
 	struct connection *connection = session->connection;
 
-	list_remove(&session->waking);
+	session_wake_not(session);
 	connection->carrier->ending = NULL;
 	connection->carrier->calls = NULL;
 	nghttp2_session_del(session->ended);

@@ -231,6 +231,9 @@ void session_wake(struct session *session);
 /* The same after the other sessions: it has had its part of this turn. */
 void session_wake_late(struct session *session);
 
+/* It has nothing to do any more. */
+void session_wake_not(struct session *session);
+
 /*
  * Whether streams have ended, or changed, as many as may in a turn; before: the count when the caller
  * began, so that each session makes progress.
@@ -246,6 +249,12 @@ static inline bool session_turn_is_over(const struct session *session, unsigned 
 static inline bool session_time_is_up(const struct h2_thread *h2)
 {
 	return loop_turn_ns(h2->thread->loop) >= h2->session_end_ns;
+}
+
+/* Bytes of sessions wait for their turn; each of these has had one after that many waits. */
+static inline void session_hold_timers(const struct h2_thread *h2)
+{
+	loop_hold_timers(h2->thread->loop, h2->waiting + 1);
 }
 
 /* --- session-frames.c --- */

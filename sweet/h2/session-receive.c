@@ -382,6 +382,8 @@ static void receive(struct session *session, const char *data, size_t length, bo
 		session_fail(session, "no memory");
 		return;
 	}
+	if (connection->input_length)
+		session_hold_timers(connection->thread->h2);
 	insist(session);
 	if (session->begun_with != connection->thread->config_ref)
 		session_leave(connection);

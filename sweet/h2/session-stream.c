@@ -2,9 +2,8 @@
 /*
  * session-stream.c - a stream of an HTTP/2 session as the transport of a connection.
  *
- * The connection has one request, and its end is the end of the stream: like a connection of
- * HTTP/1.0, in whose syntax the head of the response comes here.  The library asks for content
- * when the windows of the client have room and the stream is the most urgent one.
+ * The connection has one request, and its end is the end of the stream.  The library asks for
+ * content when the windows of the client have room and the stream is the most urgent one.
  *
  * After the end of its session (no http2) a stream exists until its turn to end has come.  What is
  * sent meanwhile waits.
@@ -58,14 +57,25 @@ struct stream *stream_find(struct session *session, int32_t id)
 
 void session_wake(struct session *session)
 {
-	if (!list_is_linked(&session->waking))
-		list_append(&session->connection->thread->h2->sessions, &session->waking);
+	struct h2_thread *h2 = session->connection->thread->h2;
+
+	if (list_is_linked(&session->waking))
+		return;
+	list_append(&h2->sessions, &session->waking);
+	h2->waiting++;
+}
+
+void session_wake_not(struct session *session)
+{
+	session->connection->thread->h2->waiting -= list_is_linked(&session->waking);
+	list_remove(&session->waking);
 }
 
 void session_wake_late(struct session *session)
 {
-	list_remove(&session->waking);
+	session_wake_not(session);
 	list_append(&session->connection->thread->h2->late_sessions, &session->waking);
+	session->connection->thread->h2->waiting++;
 }
 
 /* --- the content of a response ------------------------------------------------------------------- */

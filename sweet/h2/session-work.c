@@ -110,6 +110,7 @@ static void work_some(struct h2_thread *h2, struct list *sessions)
 
 	/* Those that wake meanwhile come in the next turn. */
 	while (left-- && (session = list_take(sessions, struct session, waking))) {
+		h2->waiting--;
 		if (session == last)
 			left = 0;
 		if (session->http2)
@@ -132,5 +133,9 @@ bool session_work_next(struct loop_hook *hook)
 	work_some(h2, &h2->late_sessions);
 	h2->session_end_ns = h2->session_turn_ns;
 	h2->session_starts = h2->session_changes = 0;
-	return !list_is_empty(&h2->sessions) || !list_is_empty(&h2->late_sessions);
+	if (list_is_empty(&h2->sessions) && list_is_empty(&h2->late_sessions))
+		return false;
+	/* With bytes that were saved, perhaps. */
+	session_hold_timers(h2);
+	return true;
 }

@@ -204,6 +204,49 @@ START_TEST(test_timers)
 }
 END_TEST
 
+/* Says each turn that something waits to be processed. */
+static struct holder {
+	struct loop_hook hook; /* must be first */
+	struct timer timer;
+	unsigned turns;	 /* since the timer was started */
+	unsigned expiry; /* in that turn; 0: not yet */
+} holder;
+
+#define HOLD 20000u /* waits: more than there are in a millisecond */
+
+static bool hold(struct loop_hook *hook)
+{
+	(void)hook;
+	holder.turns++;
+	loop_hold_timers(runner.loop, HOLD);
+	return true;
+}
+
+static void holder_expired(struct timer *timer)
+{
+	(void)timer;
+	EVENT(holder.expiry = holder.turns);
+}
+
+static void begin_to_hold(void *argument)
+{
+	(void)argument;
+	holder = (struct holder){.hook.before_sleep = hold};
+	loop_hook_add(runner.loop, &holder.hook);
+	loop_timer_start(runner.loop, &holder.timer, 1, holder_expired);
+}
+
+/* Timers wait for what has come before, for a limited number of turns. */
+START_TEST(test_held_timers)
+{
+	runner_start(&runner, kind_of(_i));
+	call(&runner, begin_to_hold, NULL);
+	AWAIT(holder.expiry);
+	SEEN(holder.expiry > HOLD);
+	runner_stop(&runner);
+}
+END_TEST
+
 static struct timer far;
 
 static void far_expired(struct timer *timer)
@@ -421,6 +464,7 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_post_itself, first, KINDS);
 	tcase_add_loop_test(tcase, test_post_first, first, KINDS);
 	tcase_add_loop_test(tcase, test_timers, first, KINDS);
+	tcase_add_loop_test(tcase, test_held_timers, first, KINDS);
 	tcase_add_loop_test(tcase, test_far_timer, first, KINDS);
 	tcase_add_loop_test(tcase, test_clocks, first, KINDS);
 	tcase_add_loop_test(tcase, test_hooks, first, KINDS);
