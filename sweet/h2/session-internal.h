@@ -228,7 +228,7 @@ void stream_give_back(struct stream *stream);
 /* Lets the session do what there is to do before the loop sleeps (session-work.c). */
 void session_wake(struct session *session);
 
-/* The same after the other sessions: it has had its part of this turn. */
+/* As session_wake(), but after the other sessions: it has had its part of this turn. */
 void session_wake_late(struct session *session);
 
 /* It has nothing to do any more. */
