@@ -9,6 +9,7 @@
 
 #include "backend/cache-validate.h"
 #include "base/slice.h"
+#include "http/etag.h"
 #include "http/fields.h"
 #include "http/request.h"
 #include "respcache/respcache.h"
@@ -31,19 +32,6 @@ bool cache_validate_ask(struct request *request, const struct respcache_view *vi
 	return true;
 }
 
-static struct slice without_mark(struct slice tag)
-{
-	if (tag.length >= 2 && tag.at[0] == 'W' && tag.at[1] == '/')
-		return (struct slice){tag.at + 2, tag.length - 2};
-	return tag;
-}
-
-/* Compares weakly. */
-static bool is_same_tag(struct slice one, struct slice other)
-{
-	return slice_equals(without_mark(one), without_mark(other));
-}
-
 bool cache_validate_matches(const struct respcache_view *view, struct slice lines)
 {
 	struct field field;
@@ -51,7 +39,7 @@ bool cache_validate_matches(const struct respcache_view *view, struct slice line
 	if (!view->etag.length)
 		return true;
 	while (field_next(&lines, &field))
-		if (field.id == FIELD_ETAG && !is_same_tag(field.value, view->etag))
+		if (field.id == FIELD_ETAG && !etag_is_same(field.value, view->etag))
 			return false;
 	return true;
 }

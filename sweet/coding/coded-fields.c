@@ -10,6 +10,7 @@
 #include "coding/coded-fields.h"
 #include "coding/compress-rule.h"
 #include "http/cachecontrol.h"
+#include "http/etag.h"
 #include "http/field.h"
 #include "http/fields.h"
 
@@ -29,9 +30,9 @@ bool coded_fields_are_fixed(const struct fields *fields)
 
 struct slice coded_fields_weaken(struct slice tag, char *out)
 {
-	if (tag.length >= 2 && memcmp(tag.at, "W/", 2) == 0)
+	if (etag_is_weak(tag))
 		return tag;
-	memcpy(out, "W/", 2);
+	memcpy(out, ETAG_WEAK, 2);
 	if (tag.length)
 		memcpy(out + 2, tag.at, tag.length);
 	return (struct slice){out, tag.length + 2};

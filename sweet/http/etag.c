@@ -54,6 +54,18 @@ static bool is_opaque(char byte)
 	return (unsigned char)byte > 0x20 && byte != '"' && byte != 0x7f;
 }
 
+static struct slice without_mark(struct slice tag)
+{
+	size_t mark = etag_is_weak(tag) ? 2 : 0;
+
+	return (struct slice){tag.at + mark, tag.length - mark};
+}
+
+bool etag_is_same(struct slice one, struct slice other)
+{
+	return slice_equals(without_mark(one), without_mark(other));
+}
+
 bool etag_listed(struct slice list, struct slice tag, bool strong)
 {
 	const char *at = list.at, *end = list.at + list.length;
@@ -67,7 +79,7 @@ bool etag_listed(struct slice list, struct slice tag, bool strong)
 		/* Empty elements are permitted (RFC 9110, section 5.6.1.2). */
 		while (at < end && (is_blank(*at) || *at == ','))
 			at++;
-		weak = end - at >= 2 && at[0] == 'W' && at[1] == '/';
+		weak = etag_is_weak((struct slice){at, (size_t)(end - at)});
 		at += weak ? 2 : 0;
 		start = at;
 		if (at == end || *at++ != '"')

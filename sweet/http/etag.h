@@ -8,10 +8,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/slice.h"
 
 #define ETAG_LENGTH 18 /* with quotes */
+#define ETAG_WEAK "W/" /* before a weak tag */
 
 /* What a tag is made of; in the order of the values of "etag". */
 enum etag_kind {
@@ -31,6 +33,14 @@ struct etag_source {
  * sources give equal tags, also after a restart; a tag does not reveal its source.
  */
 void etag_format(const struct etag_source *source, char *out);
+
+static inline bool etag_is_weak(struct slice tag)
+{
+	return tag.length >= 2 && memcmp(tag.at, ETAG_WEAK, 2) == 0;
+}
+
+/* Returns true if both tags are the same by weak comparison. */
+bool etag_is_same(struct slice one, struct slice other);
 
 /*
  * Returns true if a field value, "*" or a list of tags, contains our strong tag.

@@ -2,6 +2,7 @@
 /*
  * test-etag.c - unit tests of etag.c: tags of versions, and lists of tags.
  */
+#include <glib.h>
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,6 +68,35 @@ START_TEST(test_each_part_counts)
 	for (unsigned i = 0; i < 9; i++)
 		for (unsigned j = 0; j < i; j++)
 			ck_assert(memcmp(tags[i], tags[j], ETAG_LENGTH) != 0);
+}
+END_TEST
+
+START_TEST(test_same)
+{
+	static const struct {
+		const char *one, *other;
+		bool same;
+	} cases[] = {
+		{"\"a\"", "\"a\"", true},
+		{"W/\"a\"", "\"a\"", true},
+		{"\"a\"", "W/\"a\"", true},
+		{"W/\"a\"", "W/\"a\"", true},
+		{"\"a\"", "\"b\"", false},
+		{"W/\"a\"", "W/\"b\"", false},
+		{"w/\"a\"", "\"a\"", false},
+		{"W", "", false},
+		{"W/", "", true},
+	};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		struct slice one = {cases[i].one, strlen(cases[i].one)},
+			     other = {cases[i].other, strlen(cases[i].other)};
+
+		ck_assert_msg(etag_is_same(one, other) == cases[i].same, "%s, %s", cases[i].one,
+			      cases[i].other);
+		ck_assert_msg(etag_is_same(other, one) == cases[i].same, "%s, %s", cases[i].other,
+			      cases[i].one);
+	}
 }
 END_TEST
 
@@ -139,6 +169,7 @@ static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_format);
 	tcase_add_test(tcase, test_each_part_counts);
+	tcase_add_test(tcase, test_same);
 	tcase_add_test(tcase, test_lists);
 }
 
