@@ -305,9 +305,20 @@ static bool has_content(const struct session *session)
 	return session->frames.left && session->frames.head.type == NGHTTP2_DATA;
 }
 
+/* Processes the next *run bytes, if there are any.  Returns false if the connection was freed. */
+static bool process_run(struct session *session, const char *data, size_t *done, size_t *run)
+{
+	size_t at = *done, length = *run;
+
+	*done += length;
+	*run = 0;
+	return !length || process(session, data + at, length);
+}
+
 /*
  * Processes frames; stops early if a message has left and what follows can wait until it was sent,
- * or to let others have their turn: then perhaps within a frame.  Returns the bytes processed, or -1 if the connection was freed.
+ * or to let others have their turn: then perhaps within a frame.  Returns the bytes processed, or -1
+ * if the connection was freed.
  */
 static ssize_t process_frames(struct session *session, const char *data, size_t length)
 {
@@ -326,11 +337,8 @@ static ssize_t process_frames(struct session *session, const char *data, size_t 
 		if (session_frames_between(&session->frames) &&
 		    (started == SESSION_STARTS_EACH || session_turn_is_over(session, before) ||
 		     session_flood_must_wait(session))) {
-			if ((run && !process(session, data + done, run)) ||
-			    !session_collect(session))
+			if (!process_run(session, data, &done, &run) || !session_collect(session))
 				return -1;
-			done += run;
-			run = 0;
 			turn_over = (started && h2->session_starts >= SESSION_STARTS_MAX) ||
 				    session_turn_is_over(session, before) || session_time_is_up(h2);
 			started = 0;
@@ -338,10 +346,8 @@ static ssize_t process_frames(struct session *session, const char *data, size_t 
 				return (ssize_t)done;
 		}
 		if (run >= SESSION_HEAD_PIECE && !has_content(session)) {
-			if (!process(session, data + done, run))
+			if (!process_run(session, data, &done, &run))
 				return -1;
-			done += run;
-			run = 0;
 			if (session_time_is_up(h2))
 				return (ssize_t)done;
 		}
@@ -355,16 +361,14 @@ static ssize_t process_frames(struct session *session, const char *data, size_t 
 			started++;
 			h2->session_starts++;
 		} else if (begins) {
-			if (run && !process(session, data + done, run))
+			if (!process_run(session, data, &done, &run))
 				return -1;
-			done += run;
-			run = 0;
 			if (!check_frame(session))
 				return (ssize_t)length;
 		}
 		run += now;
 	}
-	if (run && !session->over && !process(session, data + done, run))
+	if (!session->over && !process_run(session, data, &done, &run))
 		return -1;
 	return (ssize_t)length;
 }

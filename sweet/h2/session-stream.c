@@ -55,14 +55,16 @@ struct stream *stream_find(struct session *session, int32_t id)
 	return found;
 }
 
+static void enlist(struct session *session, struct list *sessions)
+{
+	list_append(sessions, &session->waking);
+	session->connection->thread->h2->waiting++;
+}
+
 void session_wake(struct session *session)
 {
-	struct h2_thread *h2 = session->connection->thread->h2;
-
-	if (list_is_linked(&session->waking))
-		return;
-	list_append(&h2->sessions, &session->waking);
-	h2->waiting++;
+	if (!list_is_linked(&session->waking))
+		enlist(session, &session->connection->thread->h2->sessions);
 }
 
 void session_wake_not(struct session *session)
@@ -74,8 +76,7 @@ void session_wake_not(struct session *session)
 void session_wake_late(struct session *session)
 {
 	session_wake_not(session);
-	list_append(&session->connection->thread->h2->late_sessions, &session->waking);
-	session->connection->thread->h2->waiting++;
+	enlist(session, &session->connection->thread->h2->late_sessions);
 }
 
 /* --- the content of a response ------------------------------------------------------------------- */

@@ -128,14 +128,15 @@ bool session_work_next(struct loop_hook *hook)
 {
 	struct h2_thread *h2 = container_of(hook, struct h2_thread, session_hook);
 
-	h2->session_end_ns = loop_turn_ns(h2->thread->loop) + h2->session_turn_ns;
-	work_some(h2, &h2->sessions);
-	work_some(h2, &h2->late_sessions);
+	if (h2->waiting) {
+		h2->session_end_ns = loop_turn_ns(h2->thread->loop) + h2->session_turn_ns;
+		work_some(h2, &h2->sessions);
+		work_some(h2, &h2->late_sessions);
+	}
 	h2->session_end_ns = h2->session_turn_ns;
 	h2->session_starts = h2->session_changes = 0;
-	if (list_is_empty(&h2->sessions) && list_is_empty(&h2->late_sessions))
-		return false;
 	/* With bytes that were saved, perhaps. */
-	session_hold_timers(h2);
-	return true;
+	if (h2->waiting)
+		session_hold_timers(h2);
+	return h2->waiting;
 }

@@ -299,6 +299,7 @@ static inline void end(void)
 	thread_pool_close(server.thread_pool);
 	ck_assert(list_is_empty(&thread.h2->sessions));
 	ck_assert(list_is_empty(&thread.h2->late_sessions));
+	ck_assert_uint_eq(thread.h2->waiting, 0);
 	ck_assert_uint_eq(thread.counters->open, 0);
 	for (unsigned i = 0; i < CONNECTION_STATES; i++)
 		ck_assert_uint_eq(thread.counters->states[i], 0);

@@ -113,24 +113,35 @@ static void ask_from_all(void *argument)
 	}
 }
 
-/* The bound is one of all sessions, however many there are. */
-START_TEST(test_requests_of_many_sessions)
+static void begin_sessions(int kind)
 {
-	begin(_i);
+	begin(kind);
 	for (unsigned i = 0; i < SESSIONS; i++) {
 		if (i)
 			connect_client();
 		clients[i] = client;
 		hear_all();
 	}
-	call(&runner, ask_from_all, NULL);
-	AWAIT(all_started());
-	SEEN(most_of_a_turn() <= TURN_MOST);
+}
+
+/* All their requests have been started. */
+static void end_sessions(void)
+{
 	for (unsigned i = 0; i < REQUESTS; i++)
 		call(&runner, be_done, &exchanges[stream_of_request(i)]);
 	for (unsigned i = 0; i + 1 < SESSIONS; i++)
 		close(clients[i]);
 	end();
+}
+
+/* The bound is one of all sessions, however many there are. */
+START_TEST(test_requests_of_many_sessions)
+{
+	begin_sessions(_i);
+	call(&runner, ask_from_all, NULL);
+	AWAIT(all_started());
+	SEEN(most_of_a_turn() <= TURN_MOST);
+	end_sessions();
 }
 END_TEST
 
@@ -146,23 +157,13 @@ static void give_no_time(void *argument)
  */
 START_TEST(test_time_of_a_turn)
 {
-	begin(_i);
-	for (unsigned i = 0; i < SESSIONS; i++) {
-		if (i)
-			connect_client();
-		clients[i] = client;
-		hear_all();
-	}
+	begin_sessions(_i);
 	call(&runner, give_no_time, NULL);
 	call(&runner, ask_from_all, NULL);
 	AWAIT(all_started());
 	/* SESSION_STARTS_EACH of both */
 	SEEN(most_of_a_turn() <= 2 * 8);
-	for (unsigned i = 0; i < REQUESTS; i++)
-		call(&runner, be_done, &exchanges[stream_of_request(i)]);
-	for (unsigned i = 0; i + 1 < SESSIONS; i++)
-		close(clients[i]);
-	end();
+	end_sessions();
 }
 END_TEST
 
