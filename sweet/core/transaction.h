@@ -11,8 +11,8 @@
  * RESPOND_LATER and calls transaction_done() later, once.  The connection sends head and body, and
  * calls next() for more while the table has it.  At the end, or when the client has disconnected, it
  * calls finish() once, which releases what the body holds.  A transaction with a pending response
- * lives until the response comes, even without its client: gone() tells the responder that nobody
- * waits for it any more.
+ * lives until the response comes, even without its client: gone() tells the responder that it is not
+ * needed any more.
  *
  * A responder whose abilities change, because it has sent its last piece or does not wait any more,
  * sets another table.  One that takes a response over sets its own, which replaces all of the other's
@@ -170,7 +170,7 @@ struct transaction_responder {
 	 * body of the response is sent as it is.
 	 */
 	void (*tunnel)(struct transaction *transaction, const char *data, size_t length);
-	/* While a response or piece is being made: nobody waits for it any more. */
+	/* While a response or piece is being made: it is not needed any more. */
 	void (*gone)(struct transaction *transaction);
 	/* The client has closed its end only, meanwhile: it may still read the response. */
 	void (*half_closed)(struct transaction *transaction);

@@ -71,7 +71,6 @@ START_TEST(test_few_bytes_beside_many)
 }
 END_TEST
 
-/* Without a buffer, the end is reported, too; and a pause lasts. */
 static void pause_quiet(void *argument)
 {
 	(void)argument;
@@ -85,6 +84,7 @@ static void resume_quiet(void *argument)
 	loop_receive_resume(runner.loop, quiet.fd);
 }
 
+/* Without a buffer, the end is reported, too; and a pause lasts. */
 START_TEST(test_pause_and_end_beside_many)
 {
 	int peers[BUSY + 1];
