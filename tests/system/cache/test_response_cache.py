@@ -94,7 +94,8 @@ class Gate:
         try:
             return any(os.readlink(end) == str(self.path)
                        for end in pathlib.Path(f"/proc/{pid}/fd").iterdir())
-        except FileNotFoundError:
+        # Until the program is loaded, only root may look into its process.
+        except (FileNotFoundError, PermissionError, ProcessLookupError):
             return False
 
     def close(self):

@@ -18,6 +18,7 @@ import pytest
 from client import Client, fetch, request
 from examples import library_environment, SOURCES
 from files import MB, pattern, write
+from held import is_read
 from server import OBEY, STREAM, VALGRIND, Process, Server, children_of, sanitized
 from stopped import stop
 from test_command_line import complaint
@@ -303,6 +304,8 @@ def test_what_log_level_warning_says(run, config):
                        and len(set(server.workers()) - before) == 2
                        and not before & set(server.workers()))
     assert fetch(server.port, "/a/who").status == 200
+    # The shells have read the script that changes now.
+    assert is_read(server.workers(), "worker-obey")
     said = len(server.errors.lines)
     fresh = write(config.folder / "fresh.sh", b"#!/bin/sh\nexit 1\n")
     fresh.chmod(0o755)
@@ -333,6 +336,7 @@ def test_program_that_goes(run, config):
     program = config.folder / "worker"
     shutil.copy(OBEY, program)
     server = run(pool(command=str(program), processes=1, directory="/", queue_timeout="60s"))
+    assert fetch(server.port, "/a/header").status == 200  # the program runs
     program.unlink()
     assert fetch(server.port, "/a/exit").status == 502
     assert server.errors.wait(r"worker app\[0\]: cannot start: No such file or directory")
