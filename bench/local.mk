@@ -48,7 +48,7 @@ endif
 bench_null_generate_SOURCES = bench/null-generate.c
 
 # What SWEET is to reach beside its peers; latencies at a rate.
-EXTRA_DIST += bench/lib/bars.py bench/lib/latency.py bench/sections/latency.md
+EXTRA_DIST += bench/lib/bars.py bench/lib/before.py bench/lib/latency.py bench/sections/latency.md
 # What no server of "bench fixed" can do without.
 if SWEET
 noinst_PROGRAMS += bench/null-server

@@ -453,6 +453,7 @@ EXTRA_DIST += \
 	tests/system/bench-torture/test_bench.py \
 	tests/system/bench-torture/test_bench_absent.py \
 	tests/system/bench-torture/test_bench_bars.py \
+	tests/system/bench-torture/test_bench_before.py \
 	tests/system/bench-torture/test_bench_client.py \
 	tests/system/bench-torture/test_bench_logs.py \
 	tests/system/bench-torture/test_bench_nic.py \

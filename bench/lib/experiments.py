@@ -3,6 +3,7 @@
 stores its figures in the Context; the caller prints them.
 """
 
+import copy
 import os
 import resource
 import shutil
@@ -13,6 +14,7 @@ from . import (architectures, breakdown, checksum, compress, dynamic, few, fixed
                reads, reload, replacement, report, rules, scaling, sendfile, slow, specweb, surge,
                tls, tracereplay, tux)
 from .process import Failure
+from .servers import AGAIN, BEFORE, NOT_SELECTED, Row, Sweet, find_built, present
 
 EXPERIMENTS = {}
 
@@ -27,11 +29,13 @@ class Experiment:
       what follows from the cases of earlier results, and returns True.
     cpus: whether the servers' and the client's CPU are needed.
     root: whether it needs root, for namespaces and the like.
+    choice: whether --before and --servers apply. It then starts and measures its servers by the
+      Context only, and verdicts need no rows but those of the server "sweet".
     """
 
-    def __init__(self, name, measure, compare, summary, module, cpus, root):
+    def __init__(self, name, measure, compare, summary, module, cpus, root, choice):
         self.name, self.measure, self.compare, self.summary = name, measure, compare, summary
-        self.cpus, self.root = cpus, root
+        self.cpus, self.root, self.choice = cpus, root, choice
         self.verdicts = getattr(module, "verdicts", lambda cases: [])
         self.plots = getattr(module, "PLOTS", plot.USUAL)
         self.columns = getattr(module, "COLUMNS", report.COLUMNS)
@@ -46,13 +50,19 @@ class Experiment:
         if self.root and os.geteuid():
             raise Failure(f"{self.name} needs root: it makes network namespaces or limits of its"
                           " own")
+        if (options.before or options.servers) and not self.choice:
+            raise Failure(f"{self.name} has neither --before nor --servers; these have: "
+                          + ", ".join(one.name for one in EXPERIMENTS.values() if one.choice))
+        if options.before:
+            find_built(options.before, "sweet", "sweet")
 
 
-def experiment(name, compare, summary, module=None, cpus=True, root=False):
+def experiment(name, compare, summary, module=None, cpus=True, root=False, choice=False):
     """Registers a function of a Context under a name."""
 
     def register(function):
-        EXPERIMENTS[name] = Experiment(name, function, compare, summary, module, cpus, root)
+        EXPERIMENTS[name] = Experiment(name, function, compare, summary, module, cpus, root,
+                                       choice)
         return function
 
     return register
@@ -68,6 +78,7 @@ class Context:
     def __init__(self, options, source, directory):
         self.options = options
         self.build = options.build
+        self.label = ""  # of the servers of this build; see with_build()
         self.source = source
         self.directory = directory
         self.server_cpu, self.client_cpu = options.cpus
@@ -92,12 +103,40 @@ class Context:
         report.table(heads, rows)
         self.tables.append({"title": title, "heads": heads, "rows": rows})
 
+    def with_build(self, build, label):
+        """Returns this context with another build, for servers whose names get that label."""
+        other = copy.copy(self)
+        other.build, other.label = build, label
+        return other
+
+    def selects(self, server):
+        """With --servers: SWEET's names are exact; a peer's first word is enough."""
+        chosen, first = self.options.servers, server.name.partition("-")[0]
+        if not chosen or server.required:
+            return True
+        if not isinstance(server, Sweet):
+            return server.name in chosen or first in chosen
+        return server.name in chosen or ("sweet" in chosen and server.name in
+                                         [f"sweet-{io}" for io in self.io])
+
+    def twins(self, server):
+        """With --before, returns SWEET of the other build, and of this one again."""
+        if not self.options.before or not isinstance(server, Sweet):
+            return ()
+        return [server.twin(self.with_build(build, label))
+                for build, label in ((self.options.before, BEFORE), (self.build, AGAIN))]
+
     def start(self, servers):
         for server in servers:
+            if not self.selects(server):
+                server.absent = NOT_SELECTED
+                continue
             self.servers.append(server)
-            server.begin()
-            print(f"server:  {server.name}: {server.version}; {server.detail}".rstrip("; "),
-                  flush=True)
+            server.twins = self.twins(server)
+            for one in (server, *server.twins):
+                one.begin()
+                print(f"server:  {one.name}: {one.version}; {one.detail}".rstrip("; "),
+                      flush=True)
 
     def start_if_possible(self, server):
         """Returns True if it succeeded: not every build and kernel supports everything."""
@@ -117,7 +156,7 @@ class Context:
             shutil.rmtree(folder, ignore_errors=True)
 
     def check(self, pages, size):
-        for server in self.servers:
+        for server in present(self.servers):
             if server.own_bodies:
                 continue
             load.check(server.name, server.port, pages(size), tls=server.tls)
@@ -127,10 +166,18 @@ class Context:
         """Measures one case: a warm-up, except with --quick, then the rows in turn, repeatedly.
 
         before(row), if given, is called before each run, and its time is not measured. runs:
-        overrides the command line. A row whose server is not installed has no runs, but says so.
+        overrides the command line. A row whose server is not installed has no runs, but says so;
+        one whose server is not selected is left out. A row is followed by those of the twins of
+        its server, so that both of this build are equally far from the one between them.
         """
         seconds, count = seconds or self.seconds, runs or self.runs
         case = {"parameters": parameters}
+        rows = [row for row in rows if row.server.absent != NOT_SELECTED]
+        twins = {row.name: twin_rows(row) for row in rows if row.server.twins}
+        if twins:
+            case["twins"] = {name: {one.server.label: one.name for one in some}
+                             for name, some in twins.items()}
+            rows = [one for row in rows for one in (row, *twins.get(row.name, ()))]
         absent = {row.name: row.server.absent for row in rows if row.server.absent}
         if absent:
             case["absent"] = absent
@@ -182,6 +229,10 @@ class Context:
         }
 
 
+def twin_rows(row):
+    return [Row(f"{row.name}-{twin.label}", twin, row.client) for twin in row.server.twins]
+
+
 def children_cpu():
     """Returns the CPU seconds of the children that were waited for: here, the client."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -196,13 +247,15 @@ def progress(text):
 
 
 @experiment("fixed", report.print_ratios,
-            "static files of one size, 100 of each: SWEET, its peers and the limit", fixed)
+            "static files of one size, 100 of each: SWEET, its peers and the limit",
+            fixed, choice=True)
 def fixed_sizes(context):
     fixed.measure(context)
 
 
 @experiment("large", report.print_ratios,
-            "files that no cache holds, 54 MB and 1 GB: CPU time for a megabyte", large)
+            "files that no cache holds, 54 MB and 1 GB: CPU time for a megabyte",
+            large, choice=True)
 def large_files(context):
     large.measure(context)
 
@@ -228,7 +281,8 @@ def groups_of_handshakes(context):
 
 
 @experiment("dynamic", dynamic.print_bars,
-            "bodies made anew per request: SWEET's workers and peers' FastCGI", dynamic)
+            "bodies made anew per request: SWEET's workers and peers' FastCGI",
+            dynamic, choice=True)
 def dynamic_bodies(context):
     dynamic.measure(context)
 
@@ -241,14 +295,14 @@ def few_processes(context):
 
 @experiment("proxy", report.print_ratios,
             "bodies of an HTTP server behind: SWEET and its peers; cached responses beside files",
-            proxy)
+            proxy, choice=True)
 def http_behind(context):
     proxy.measure(context)
 
 
 @experiment("tls", report.print_ratios,
             "over TLS: HTTP/1.1 and HTTP/2, workers' pages, handshakes, memory of idle connections",
-            tls)
+            tls, choice=True)
 def over_tls(context):
     tls.measure(context)
 
@@ -353,7 +407,8 @@ def surge_users(context):
 
 
 @experiment("specweb", report.print_ratios,
-            "SPECweb99's static files for 4 to 80 clients: SWEET and its peers", specweb)
+            "SPECweb99's static files for 4 to 80 clients: SWEET and its peers",
+            specweb, choice=True)
 def specweb_files(context):
     specweb.measure(context)
 

@@ -10,7 +10,7 @@ import os
 from . import bars, load, report
 from .haproxy import HAProxyPlain
 from .nginx import NginxProxy
-from .servers import NullFiles, Row, Sweet, find_program, peer
+from .servers import NullFiles, Row, Sweet, find_program, peer, present
 
 KB = 1 << 10
 SIZES, QUICK_SIZES = (1 * KB, 10 * KB, 100 * KB), (10 * KB,)
@@ -39,6 +39,8 @@ cache=1h
 
 class Behind(NullFiles):
     """The server behind: one body, whatever is asked for."""
+
+    required = True
 
     def __init__(self, context):
         super().__init__(context, "epoll", 1)
@@ -96,8 +98,9 @@ def change_size(context, behind, root, size):
 
 
 def check(ways, behind):
-    for way in (way for way in ways if not way.server.absent):
-        load.check(way.name, way.server.port, [(way.path, behind.body())] * CHECKS)
+    for way in ways:
+        for server in present([way.server]):
+            load.check(way.name, server.port, [(way.path, behind.body())] * CHECKS)
 
 
 def measure(context):

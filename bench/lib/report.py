@@ -159,7 +159,8 @@ def ratio(over, under, field):
 
 def ratios(case):
     """Compares a peer with each sweet; nothing if their CPU time was not measured."""
-    runs = case["runs"]
+    twins = twin_names(case)
+    runs = {row: some for row, some in case["runs"].items() if row not in twins}
     if any("cpu_us_per_request" not in run for some in runs.values() for run in some):
         return []
     return [{"peer": peer, "sweet": sweet,
@@ -167,6 +168,11 @@ def ratios(case):
              "requests": ratio(runs[sweet], runs[peer], "requests_per_s")}
             for peer in runs if not peer.startswith("sweet")
             for sweet in runs if sweet.startswith("sweet")]
+
+
+def twin_names(case):
+    """Returns the rows that --before adds."""
+    return {name for pair in case.get("twins", {}).values() for name in pair.values()}
 
 
 def print_ratios(cases):

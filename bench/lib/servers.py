@@ -17,6 +17,10 @@ SWEET_WORKERS = 2
 # What rows without figures say.
 NOT_INSTALLED = "not installed"
 NO_GROUP = "no group"  # a name follows
+# Why the command line leaves a server out: it has no rows.
+NOT_SELECTED = "not selected"
+# With --before: the labels of the twins of SWEET, which are the build before, and this one again.
+BEFORE, AGAIN = "before", "again"
 # What the experiments need from Debian: the program, and its package.
 PACKAGES = {"wrk": "wrk", "cc": "gcc", "h2load": "nghttp2-client", "httperf": "httperf",
             "gnuplot": "gnuplot-nox", "valgrind": "valgrind", "tcpdump": "tcpdump",
@@ -24,6 +28,8 @@ PACKAGES = {"wrk": "wrk", "cc": "gcc", "h2load": "nghttp2-client", "httperf": "h
 # The peers.  One that is missing keeps its rows, which say so: not each release has all.
 PEERS = {"nginx": "nginx-light", "lighttpd": "lighttpd", "apache2": "apache2-bin", "h2o": "h2o",
          "haproxy": "haproxy", "varnishd": "varnish"}
+# How the names of servers begin: SWEET, its peers, and the programs that are the limit.
+NAMES = ("sweet", "nginx", "lighttpd", "h2o", "apache", "haproxy", "varnish", "null")
 # The same for what is no program.
 FILES = {"/usr/include/fcgiapp.h": "libfcgi-dev"}
 LIGHTTPD_TLS_MODULE = "/usr/lib/lighttpd/mod_openssl.so"
@@ -123,6 +129,8 @@ class Server:
     own_bodies = False  # it serves other bodies than the experiment's files
     tls = None  # a certificates.Tls: clients use it
     absent = ""  # why it is not there; see Absent
+    twins = ()  # the same server by other builds: each row of this one has one of theirs beside it
+    required = False  # the experiment cannot leave it out
 
     def __init__(self, name, directory, cpu):
         self.name = name
@@ -164,19 +172,23 @@ class Server:
                                         if log.endswith(".log")))
 
     def stop(self):
-        process.end(self.popens)
-        self.popens = []
+        for one in (self, *self.twins):
+            process.end(one.popens)
+            one.popens = []
 
     def restart(self):
+        if self.absent:
+            return
         self.stop()
-        self.cpu_then = None
-        self.begin()
+        for one in (self, *self.twins):
+            one.cpu_then = None
+            one.begin()
 
 
 class Absent:
     """Stands for a peer that is not installed: its rows have no figures, and say why."""
 
-    own_bodies, passing, tls = True, False, None
+    own_bodies, passing, tls, twins, required = True, False, None, (), False
     detail = ""
 
     def __init__(self, name, why=NOT_INSTALLED):
@@ -199,7 +211,8 @@ def peer(name, make, *arguments, **how):
 
 
 def present(servers):
-    return [server for server in servers if not server.absent]
+    """Returns those that run, each with its twins."""
+    return [one for server in servers if not server.absent for one in (server, *server.twins)]
 
 
 class Null(Server):
@@ -296,11 +309,22 @@ class Row:
 
 
 class Sweet(Server):
-    """SWEET with one thread; io is auto, uring or epoll."""
+    """SWEET with one thread; io is auto, uring or epoll.
+
+    twin(context) makes the same server in another context, so subclasses are complete when they
+    have been made.
+    """
+
+    def __new__(cls, context, *arguments, **how):
+        made = super().__new__(cls)
+        made.twin = lambda other: cls(other, *arguments, **how)
+        return made
 
     def __init__(self, context, root, io, cache_mib, dynamic=False, name="sweet", arguments=(),
                  tls=None):
+        self.label = context.label
         name += "" if io == "auto" else "-" + io
+        name += self.label and "-" + self.label
         self.program = find_built(context.build, "sweet", "sweet")
         argv = [self.program, "--listen", "", "--root", root, "--threads", "1",
                 "--cache-size", f"{cache_mib}M", "--revalidate", "1000", *arguments]

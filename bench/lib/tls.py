@@ -12,8 +12,8 @@ from .lighttpd import Lighttpd
 from .nginx import Nginx, NginxFastCgi
 from .plot import Plot
 from .process import Failure
-from .servers import (NOT_INSTALLED, NullH2, NullTls, Row, Sweet, find_program, peer,
-                      present)
+from .servers import (AGAIN, BEFORE, NOT_INSTALLED, NullH2, NullTls, Row, Sweet, find_program,
+                      peer, present)
 
 KB, MB = 1 << 10, 1 << 20
 SIZES, QUICK_SIZES = (1 * KB, 10 * KB, 100 * KB, 1 * MB), (10 * KB,)
@@ -216,7 +216,8 @@ def tell_idle(context, each, count, absent):
     peers = [name for name in PEERS if name in each]
     best = min(peers, key=lambda name: max(each[name]), default=None)
     for name, values in each.items():
-        if name.startswith("sweet") and name != OPENSSL:
+        if name.startswith("sweet") and not name.startswith(OPENSSL) and \
+                name.rpartition("-")[2] not in (BEFORE, AGAIN):
             text = f"{name}: bytes of an idle connection over TLS"
             context.verdicts.append((text, max(values), f"at most {max(each[best]):.0f} ({best})",
                                      max(values) <= max(each[best])) if best else

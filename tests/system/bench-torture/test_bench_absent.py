@@ -40,7 +40,7 @@ def lacking(monkeypatch):
 def context(tmp_path):
     options = types.SimpleNamespace(
         build=os.environ["builddir"], cpus=(0, 1), runs=1, seconds=1, sizes=[KB], connections=[4],
-        io=["auto"], quick=True, client="wrk")
+        io=["auto"], quick=True, client="wrk", before=None, servers=None)
     made = Context(options, BENCH, str(tmp_path))
     yield made
     made.stop()

@@ -289,7 +289,8 @@ def test_kernel_is_skipped_without_qemu(monkeypatch, tmp_path):
 
 def test_kernel_tables_are_its_own(capsys):
     options = types.SimpleNamespace(build="", cpus=(0, 1), runs=1, seconds=1, sizes=None,
-                                    connections=None, io=[], quick=False)
+                                    connections=None, io=[], quick=False, before=None,
+                                    servers=None)
     context = Context(options, BENCH, "")
     kernel.add_cases(context, "6.1", [("veth-1500", "static", "write", 1024, 4000),
                                       ("veth-1500", "static", "module", 1024, 2000)])

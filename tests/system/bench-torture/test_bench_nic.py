@@ -21,7 +21,8 @@ OFFLOAD = "offload, MTU 1500"
 
 def context():
     options = types.SimpleNamespace(build="", cpus=(0, 1), runs=1, seconds=1, sizes=None,
-                                    connections=None, io=[], quick=False)
+                                    connections=None, io=[], quick=False, before=None,
+                                    servers=None)
     return Context(options, BENCH, "")
 
 
