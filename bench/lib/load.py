@@ -136,18 +136,21 @@ class H2load:
     """h2load on one CPU, kept connections: bodies of one size. With TLS, the client chooses the
     cipher: it offers only one.
 
-    With HTTP/2, each connection has STREAMS requests at a time. Many of them are not complete when
-    the time is over, and how many depends on the order in which a server sends them: requests are
-    therefore the bytes of bodies that have come, divided by the size.
+    With HTTP/2, each connection has as many requests at a time as streams says. Many of them are
+    not complete when the time is over, and how many depends on the order in which a server sends
+    them: requests are therefore the bytes of bodies that have come, divided by the size.
     """
 
     STREAMS = 100
     # Windows never stop a server.
-    PROTOCOLS = {"http/1.1": ["--h1"], "h2": [f"-m{STREAMS}", "-w30", "-W30"]}
+    PROTOCOLS = {"http/1.1": ["--h1"], "h2": ["-w30", "-W30"]}
 
-    def __init__(self, cpu, connections, size, path, count=0, protocol="http/1.1"):
+    def __init__(self, cpu, connections, size, path, count=0, protocol="http/1.1",
+                 streams=STREAMS):
         self.program = find_program("h2load")
         self.protocol = protocol
+        self.options = [*self.PROTOCOLS[protocol],
+                        *([f"-m{streams}"] if protocol == "h2" else [])]
         self.cpu, self.connections, self.size = cpu, connections, size
         self.paths = [path % number for number in range(count)] if count else [path]
 
@@ -156,7 +159,7 @@ class H2load:
             uris, log = (os.path.join(directory, name) for name in ("uris", "log"))
             with open(uris, "w") as file:
                 file.write("".join(f"{server.origin}{path}\n" for path in self.paths))
-            argv = [self.program, *self.PROTOCOLS[self.protocol], "-t1", f"-c{self.connections}",
+            argv = [self.program, *self.options, "-t1", f"-c{self.connections}",
                     f"-D{seconds}", f"--log-file={log}", "-i", uris]
             if server.tls:
                 argv.append(f"--tls13-ciphers={server.tls.cipher}")

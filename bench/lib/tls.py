@@ -22,7 +22,11 @@ CONNECTIONS, QUICK_CONNECTIONS = (1, 10), (10,)
 # program for each request at a time.
 PROTOCOLS = {"http/1.1": None, "h2": 1}
 CHECKS = {"http/1.1": load.check, "h2": http2.check}
-PARTS = (*PROTOCOLS, "handshakes", "idle")
+PARTS = (*PROTOCOLS, "again", "handshakes", "idle")
+# One file again and again, with HTTP/2: the streams of each connection.
+AGAIN_SIZE = 1 * KB
+STREAMS, QUICK_STREAMS = (10, 100), (10,)
+AGAIN_PEERS = ("h2o", "nginx")
 DYNAMIC_SIZES = (10 * KB, 100 * KB)
 HANDSHAKE_SIZE = 1 * KB
 HANDSHAKE_CONNECTIONS = 8  # at a time
@@ -39,17 +43,23 @@ OWN_RECORDS = 1.05  # what they have to gain
 # SWEET's targets: the CPU time of others divided by its own.
 BEST_PEER = {1 * KB: 1.1, 10 * KB: 1.1, 100 * KB: 1.05, 1 * MB: 1.05}
 BEST_PEER_H2 = {1 * KB: 1.2, 10 * KB: 1.1, 100 * KB: 1.1}
+H2O_AGAIN = 1  # one small file again and again
 HANDSHAKE = 0.97
 NEAR = 1.1  # times the limit's CPU time are enough, too
 FASTCGI = {10 * KB: 2.5, 100 * KB: 2}
 
+
+def of_files(of):
+    """Whether a case with these parameters is of files of each size."""
+    return "connections" in of and "page" not in of and "streams" not in of
+
+
 PLOTS = (Plot("cpu_us_per_request", "server CPU, us", "CPU time of the server for a handshake",
               "handshake", where=lambda of: "handshake" in of, name="handshake-cpu-us"),
          Plot("cpu_us_per_request", "server CPU, us/request", "CPU time of the server per request",
-              "size", wide=True, where=lambda of: "connections" in of and "page" not in of),
+              "size", wide=True, where=of_files),
          Plot("requests_per_s", "requests/s", "requests/s", "size", wide=True,
-              where=lambda of: "connections" in of and "page" not in of))
-
+              where=of_files))
 
 def parts(text):
     """Of --parts."""
@@ -91,14 +101,16 @@ def measure(context):
     idle.raise_limit(IDLE + 1000)
     sizes = context.pick(context.sizes, SIZES, QUICK_SIZES)
     counts = context.pick(context.connections, CONNECTIONS, QUICK_CONNECTIONS)
-    # The handshakes and the idle connections have a size of their own.
-    every = list(dict.fromkeys((*sizes, HANDSHAKE_SIZE)))
+    # Some parts have a size of their own.
+    every = list(dict.fromkeys((*sizes, HANDSHAKE_SIZE, AGAIN_SIZE)))
     root = files.make_root(context, every)
     tls = Tls(context)
     servers, nulls = start(context, root, every, max(counts), tls)
     protocols = [protocol for protocol in PROTOCOLS if protocol in context.options.parts]
     for protocol in protocols:
         measure_kept(context, servers[protocol], nulls[protocol], protocol, sizes, counts)
+    if "again" in context.options.parts:
+        measure_again(context, servers["h2"], nulls["h2"], counts)
     servers = servers["http/1.1"]
     measure_dynamic(context, servers, root, protocols,
                     [size for size in DYNAMIC_SIZES if size in sizes], max(counts), tls)
@@ -134,6 +146,22 @@ def measure_kept(context, servers, null, protocol, sizes, counts):
                           [row(server, client) for server in (*servers, null)],
                           runs=runs(context))
         check(servers, protocol, size)
+
+
+def measure_again(context, servers, null, counts):
+    """One small file for all requests: what a request costs beside its bytes."""
+    some = [*servers[:len(context.io)],
+            *(server for server in servers if server.name in AGAIN_PEERS)]
+    check(some, "h2", AGAIN_SIZE)
+    null.serve(AGAIN_SIZE)
+    for streams in context.pick(None, STREAMS, QUICK_STREAMS):
+        for connections in counts:
+            client = load.H2load(context.client_cpu, connections, AGAIN_SIZE,
+                                 files.page(AGAIN_SIZE) % 0, protocol="h2", streams=streams)
+            context.turns({"protocol": "h2", "file": "one file", "size": AGAIN_SIZE,
+                           "streams": streams, "connections": connections},
+                          [row(server, client) for server in (*some, null)], runs=runs(context))
+    check(some, "h2", AGAIN_SIZE)
 
 
 def measure_dynamic(context, servers, root, protocols, sizes, connections, tls):
@@ -230,6 +258,9 @@ def verdicts(cases):
         words, of = report.case_name(case), case["parameters"]
         if "handshake" in of:
             result += bars.best_peer(case, HANDSHAKE, words, PEERS, NEAR)
+            continue
+        if "streams" in of:
+            result += bars.other_row(case, "h2o", "h2o", H2O_AGAIN, words)
             continue
         page, size, old = "page" in of, of["size"], of["protocol"] == "http/1.1"
         # Pages with HTTP/2 have no target.

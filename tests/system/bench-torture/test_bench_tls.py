@@ -25,6 +25,7 @@ sys.path.insert(0, BENCH)
 from lib import (certificates, groups, h2o, http2, idle, load, nginx, sanity,  # noqa: E402
                  weave)
 from lib.experiments import EXPERIMENTS  # noqa: E402
+from lib import tls as over_tls  # noqa: E402
 from lib.process import Failure  # noqa: E402
 from test_bench_bars import costs, outcomes  # noqa: E402
 
@@ -393,3 +394,47 @@ def test_near_the_limit_is_enough():
     assert outcomes(EXPERIMENTS["tls"].verdicts([case])) == {
         "CPU time, SWEET : null, h2, 1 KB, 1c": (1.08, "at most 1.1", True),
         "CPU time, best peer (h2o) : null, h2, 1 KB, 1c": (1.2, 1.2, None)}
+
+
+# --- one file again and again ----------------------------------------------------
+
+
+@pytest.mark.needs("h2load")
+def test_streams_are_for_http2_only():
+    assert "-m10" in load.H2load(0, 1, 1, "/", protocol="h2", streams=10).options
+    assert "-m100" in load.H2load(0, 1, 1, "/", protocol="h2").options
+    assert load.H2load(0, 1, 1, "/", streams=10).options == ["--h1"]
+
+
+@pytest.mark.needs("h2load")
+def test_one_file_again_and_again(monkeypatch):
+    monkeypatch.setattr(over_tls, "check", lambda *_: None)
+    some = [types.SimpleNamespace(name=name)
+            for name in ("sweet", over_tls.OPENSSL, "nginx", "lighttpd", "h2o", "apache-h2")]
+    null = types.SimpleNamespace(name="null-h2", serve=lambda size: None)
+    found = []
+    context = types.SimpleNamespace(
+        io=["auto"], client_cpu=0, quick=False, pick=lambda given, usual, quick: usual,
+        turns=lambda parameters, rows, runs: found.append((parameters, rows, runs)))
+    over_tls.measure_again(context, some, null, (1, 10))
+    assert [(of["streams"], of["connections"]) for of, _, _ in found] == \
+        [(10, 1), (10, 10), (100, 1), (100, 10)]
+    for of, made, _ in found:
+        assert [row.name for row in made] == ["sweet", "nginx", "h2o", "null-h2"]
+        for client in (row.client for row in made):
+            assert f"-m{of['streams']}" in client.options and client.paths == ["/1024/000.bin"]
+            assert (client.protocol, client.size, client.connections) == ("h2", 1024,
+                                                                          of["connections"])
+
+
+def test_target_of_one_file_is_of_h2o():
+    def one(sweet):
+        return costs({"protocol": "h2", "file": "one file", "size": 1024, "streams": 10,
+                      "connections": 1},
+                     **{"sweet": [sweet], "h2o": [10], "nginx": [1], "null-h2": [9]})
+
+    text = "CPU time, h2o : SWEET, h2, one file, 1 KB, streams 10, 1c"
+    for sweet, found in ((10, (1, 1, True)), (12.5, (0.8, 1, False))):
+        assert outcomes(EXPERIMENTS["tls"].verdicts([one(sweet)])) == {text: found}
+    assert not over_tls.of_files(one(1)["parameters"])
+    assert over_tls.of_files({"protocol": "h2", "size": 1024, "connections": 1})
