@@ -31,19 +31,22 @@ class Wrong(Exception):
 
 
 class Pulse:
-    """Notices when this process had no processor for long, or was stopped."""
+    """Notices when this process had no processor for long, at once or in sum, or was stopped."""
 
     def __init__(self, ending, still=STILL):
         self.ending, self.still = ending, still
-        self.last, self.stood = time.monotonic(), float("-inf")
+        self.last = time.monotonic()
+        self.pauses = collections.deque(maxlen=1000)  # (when it ended, its seconds)
+        self.lock = threading.Lock()
         self.thread = threading.Thread(target=self.beat, daemon=True)
         self.thread.start()
 
     def note(self):
-        now = time.monotonic()
-        if now - self.last > self.still:
-            self.stood = now
-        self.last = now
+        with self.lock:
+            now = time.monotonic()
+            if now - self.last > 2 * BEAT:
+                self.pauses.append((now, now - self.last))
+            self.last = now
 
     def beat(self):
         while not self.ending.wait(BEAT):
@@ -51,7 +54,8 @@ class Pulse:
 
     def stood_still(self, since):
         self.note()
-        return self.stood > since
+        with self.lock:
+            return sum(seconds for ended, seconds in self.pauses if ended > since) > self.still
 
 
 class Request:
