@@ -128,13 +128,13 @@ void response_queue_hand_on(struct response_queue *parts, struct transaction *tr
 	}
 	give_back(parts->sending);
 	parts->sending = part;
-	transaction->piece.ranges = part ? part->ranges : NULL;
-	transaction->piece.holds = part ? part->holds : NULL;
-	transaction->piece.range_count = transaction->piece.hold_count = part ? part->count : 0;
-	transaction->piece.data = part ? part->bytes.at : NULL;
-	transaction->piece.data_length = part ? part->bytes.length : 0;
-	if (part)
-		parts->first = part->next;
+	transaction->piece = (struct piece){0};
+	if (!part)
+		return;
+	transaction->piece =
+		part->bytes.at ? piece_bytes(part->bytes.at, part->bytes.length)
+			       : piece_ranges(part->ranges, part->count, part->holds, part->count);
+	parts->first = part->next;
 }
 
 void response_queue_clear(struct response_queue *parts)

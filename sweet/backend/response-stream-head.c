@@ -35,10 +35,12 @@ static bool take_unit(struct response_stream *stream, const struct cgihead *head
 {
 	struct transaction *transaction = stream->call->transaction;
 	const char *why = stream->source->refusal(stream->call, head->unit);
+	struct NC_range range = {.id = head->unit, .offset = head->unit_offset};
+	struct NC_hold hold;
 	struct NC_stat stat;
 	char fault[320];
 
-	if (!why && NC_hold(NULL, head->unit, &transaction->piece.hold) < 0)
+	if (!why && NC_hold(NULL, head->unit, &hold) < 0)
 		why = "the unit does not exist any more";
 	if (why) {
 		g_snprintf(fault, sizeof(fault),
@@ -46,15 +48,13 @@ static bool take_unit(struct response_stream *stream, const struct cgihead *head
 		return response_stream_fail(stream, fault);
 	}
 	stream->unit = true;
+	transaction->piece = piece_range(range, hold);
 	if (NC_stat(NULL, head->unit, &stat, sizeof(stat)) < 0 || head->unit_offset > stat.size ||
 	    (head->has_unit_length && head->unit_length > stat.size - head->unit_offset))
 		return response_stream_fail(stream, "sent a range that is outside its unit");
-	transaction->piece.range =
-		(struct NC_range){.id = head->unit,
-				  .offset = head->unit_offset,
-				  .length = head->has_unit_length ? head->unit_length
-								  : stat.size - head->unit_offset};
-	counter_add(&transaction->thread->counters->worker_bodies, transaction->piece.range.length);
+	range.length = head->has_unit_length ? head->unit_length : stat.size - head->unit_offset;
+	transaction->piece = piece_range(range, hold);
+	counter_add(&transaction->thread->counters->worker_bodies, range.length);
 	return true;
 }
 
@@ -66,16 +66,17 @@ static bool use_stored(struct response_stream *stream, const struct cgihead *hea
 		       const struct cgihead *judged, struct NC_range body)
 {
 	struct transaction *transaction = stream->call->transaction;
+	struct NC_hold hold = {0};
 	struct response_facts facts;
 	long length = call_take_lines(stream->call, head->lines, &facts);
 
 	if (length < 0)
 		return response_stream_fail(stream,
 					    "malformed header lines, or no memory for them");
-	if (body.length && NC_hold(NULL, body.id, &transaction->piece.hold) < 0)
+	if (body.length && NC_hold(NULL, body.id, &hold) < 0)
 		return response_stream_fail(stream, "the cached response does not exist any more");
 	stream->unit = body.length;
-	transaction->piece.range = body;
+	transaction->piece = piece_range(body, hold);
 	stream->has_head = stream->ended = true;
 	call_take_date(stream->call, &facts);
 	call_answer(stream->call, head->status, (size_t)length, facts.has_type, true, body.length);
@@ -87,18 +88,6 @@ static bool use_stored(struct response_stream *stream, const struct cgihead *hea
 	else
 		cache_store_end(transaction);
 	return true;
-}
-
-/* The client knows the response, too: it gets the 304, for which the lines are taken again. */
-static void forget_body(struct response_stream *stream)
-{
-	struct transaction *transaction = stream->call->transaction;
-
-	if (stream->unit)
-		(void)NC_release(&transaction->piece.hold);
-	stream->unit = false;
-	transaction->piece.range = (struct NC_range){0};
-	stream->ended = false;
 }
 
 static bool use_head(struct response_stream *stream, const struct cgihead *head);
@@ -127,7 +116,9 @@ static bool validated(struct response_stream *stream, const struct cgihead *head
 		return good;
 	/* A response that cannot be stored has put the entry back; one that was stored, too. */
 	cache_store_drop(stream->call->transaction, RESPCACHE_LOST);
-	forget_body(stream);
+	/* The client knows the response, too: it gets the 304, for which the lines are taken again. */
+	response_stream_drop_unit(stream);
+	stream->ended = false;
 	return use_head(stream, head);
 }
 
@@ -203,7 +194,7 @@ static bool use_head(struct response_stream *stream, const struct cgihead *head)
 		cache_store_end(transaction);
 	if (stream->left) {
 		transaction->responder = head->status == 101 ? &tunnel : &pieces;
-		transaction->piece.live = true;
+		transaction->response.live = true;
 	} else {
 		stream->ended = true;
 	}

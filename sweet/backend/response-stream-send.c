@@ -106,11 +106,9 @@ static void hand_ranges(struct response_stream *stream)
 	struct transaction *transaction = stream->call->transaction;
 	struct read_buffer *buffer = stream->sending;
 
-	transaction->piece.ranges = buffer->ranges + buffer->delivered;
-	transaction->piece.holds = &buffer->hold;
-	transaction->piece.hold_count = 1;
-	transaction->piece.range_count =
-		MIN(buffer->range_count - buffer->delivered, NC_RANGES_MAX);
+	transaction->piece = piece_ranges(
+		buffer->ranges + buffer->delivered,
+		MIN(buffer->range_count - buffer->delivered, NC_RANGES_MAX), &buffer->hold, 1);
 	buffer->delivered += transaction->piece.range_count;
 }
 
@@ -153,8 +151,7 @@ enum respond response_stream_next(struct transaction *transaction)
 		return RESPOND_NOW;
 	}
 	drop_sending(stream);
-	transaction->piece.ranges = NULL;
-	transaction->piece.range_count = transaction->piece.hold_count = 0;
+	transaction->piece = (struct piece){0};
 	if (stream->failed) {
 		transaction->response.status = 0;
 		return RESPOND_NOW;
@@ -213,7 +210,7 @@ bool response_stream_fail_as(struct response_stream *stream, int status, const c
 	transaction->response.head_length = 0;
 	transaction->response.length = 0;
 	transaction->response.bodiless = false;
-	transaction->piece.range = (struct NC_range){0};
+	response_stream_drop_unit(stream);
 	stream->call->state = CALL_IN_FLIGHT;
 	backend_call_fail(stream->call, status, NULL);
 	return false;
@@ -246,6 +243,16 @@ void response_stream_fetched(struct response_stream *stream, struct read_buffer 
 
 /* --- its end ----------------------------------------------------------------------------- */
 
+void response_stream_drop_unit(struct response_stream *stream)
+{
+	struct piece *piece = &stream->call->transaction->piece;
+
+	if (stream->unit)
+		(void)NC_release(&piece->hold);
+	stream->unit = false;
+	*piece = (struct piece){0};
+}
+
 void response_stream_clear(struct response_stream *stream)
 {
 	response_stream_keep_back(stream);
@@ -253,7 +260,5 @@ void response_stream_clear(struct response_stream *stream)
 	drop_sending(stream);
 	free(stream->head);
 	stream->head = NULL;
-	if (stream->unit)
-		(void)NC_release(&stream->call->transaction->piece.hold);
-	stream->unit = false;
+	response_stream_drop_unit(stream);
 }

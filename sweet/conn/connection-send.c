@@ -124,6 +124,27 @@ static void start_sending(struct connection *connection, void (*waits)(struct lo
 	connection_send(connection);
 }
 
+/* Adds the piece to the message; a text is behind the head already. */
+static void add_piece(struct loop_send *send, const struct piece *piece)
+{
+	struct NC_send *message = &send->message;
+
+	if (piece->kind == PIECE_RANGE) {
+		message->ranges = &piece->range;
+		message->holds = &piece->hold;
+		message->range_count = message->hold_count = 1;
+	} else if (piece->kind == PIECE_RANGES) {
+		message->ranges = piece->ranges;
+		message->holds = piece->holds;
+		message->range_count = piece->range_count;
+		message->hold_count = piece->hold_count;
+	} else if (piece->kind == PIECE_BYTES) {
+		send->tail = (struct iovec){(void *)(uintptr_t)piece->data, piece->length};
+	} else if (piece->kind == PIECE_FILE) {
+		send->file = piece->file;
+	}
+}
+
 static void send_piece(struct connection *connection, size_t head_length)
 {
 	struct output *output = connection->output;
@@ -136,27 +157,14 @@ static void send_piece(struct connection *connection, size_t head_length)
 	connection->send.cipher = connection_cipher(connection);
 	connection->send.apart = !output->head_sent && !sockets_of(output)->header_option;
 	if (!transaction->head_only) {
-		message->ranges = transaction->piece.range_count ? transaction->piece.ranges
-								 : &transaction->piece.range;
-		message->range_count = transaction->piece.range_count
-					       ? transaction->piece.range_count
-					       : transaction->piece.range.id != 0;
-		message->holds = transaction->piece.range_count ? transaction->piece.holds
-								: &transaction->piece.hold;
-		message->hold_count = transaction->piece.range_count ? transaction->piece.hold_count
-								     : message->range_count;
-		connection->send.file = transaction->piece.file;
-		if (transaction->piece.data)
-			connection->send.tail =
-				(struct iovec){(void *)(uintptr_t)transaction->piece.data,
-					       transaction->piece.data_length};
-		piece = piece_length(&transaction->piece);
+		add_piece(&connection->send, &transaction->piece);
+		piece = transaction->piece.length;
 		output->sent += piece;
 		counter_add(&connection->thread->counters->body_units, message->range_count);
 	}
 	if (is_last(output))
 		message->flags |= closes_itself(connection) ? NC_SEND_CLOSE : 0;
-	else if (piece < MORE_MAX && !transaction->piece.live)
+	else if (piece < MORE_MAX && !transaction->response.live)
 		message->flags |= NC_SEND_MORE;
 	connection_time(connection, connection_limits(connection)->send_ms);
 	start_sending(connection, connection_waits);
@@ -182,7 +190,7 @@ static void send_ready(struct connection *connection, struct ready *ready)
 	counter_add(&connection->thread->counters->body_units, 1);
 	counter_add(&connection->thread->counters->body_ready, 1);
 	/* Its bytes are the same, so that the unit need not be. */
-	output->transaction.piece.range = (struct NC_range){0};
+	output->transaction.piece.kind = PIECE_NONE;
 	set_message(connection, ready->bytes, ready->head_length + ready->body_length);
 	connection->send.steady = true;
 	connection->send.cipher = NULL;

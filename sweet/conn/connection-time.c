@@ -88,6 +88,6 @@ uint64_t connection_moved(const struct transaction *transaction)
 	uint64_t moved = connection->body.length + output->sent;
 
 	if (connection->state == SENDING)
-		moved += connection->send.message.skip - piece_length(&transaction->piece);
+		moved += connection->send.message.skip - transaction->piece.length;
 	return moved - (unsigned)connection_unsent(connection);
 }

@@ -50,8 +50,10 @@ static void text_finish(struct transaction *transaction)
 }
 
 /* Makes a held unit of the bytes, whose id nobody else knows. */
-static int make_unit(const char *data, size_t length, size_t *id, struct NC_hold *hold)
+static int make_unit(const char *data, size_t length, struct piece *piece)
 {
+	struct NC_range range = {.length = length};
+	struct NC_hold hold;
 	NC_handle handle;
 	int error = 0;
 
@@ -60,10 +62,12 @@ static int make_unit(const char *data, size_t length, size_t *id, struct NC_hold
 	if (NC_write(&handle, data, length, 0) != (ssize_t)length || NC_insert(&handle) < 0)
 		error = -errno;
 	if (!error) {
-		*id = NC_cache_id(&handle);
-		if (NC_hold(NULL, *id, hold) < 0)
+		range.id = NC_cache_id(&handle);
+		if (NC_hold(NULL, range.id, &hold) < 0)
 			error = -ENOMEM; /* evicted meanwhile */
-		(void)NC_destroy(NULL, *id);
+		else
+			*piece = piece_range(range, hold);
+		(void)NC_destroy(NULL, range.id);
 	}
 	(void)NC_free(&handle);
 	return error;
@@ -76,21 +80,19 @@ static int next_piece(struct transaction *transaction)
 			      ? transaction->thread->server->max_unit
 			      : PIECE;
 	size_t length = body->length - body->taken < most ? body->length - body->taken : most;
-	size_t id = 0;
-	int error = make_unit(body->text + body->taken, length, &id, &transaction->piece.hold);
+	int error = make_unit(body->text + body->taken, length, &transaction->piece);
 
 	if (error)
 		return error;
 	body->holds = true;
 	body->taken += length;
-	transaction->piece.range = (struct NC_range){.id = id, .length = length};
 	return 0;
 }
 
 static enum respond text_next(struct transaction *transaction)
 {
 	release_unit(transaction);
-	transaction->piece.range = (struct NC_range){0};
+	transaction->piece = (struct piece){0};
 	/* The head has announced more than memory permits: status 0 cuts the response off. */
 	if (next_piece(transaction))
 		transaction->response.status = 0;
@@ -130,7 +132,7 @@ int text_response_share(struct transaction *transaction, const char *type, GByte
 		return error;
 	}
 	if (length && length <= TRANSACTION_TEXT_MAX)
-		transaction->piece.text = data;
+		transaction->piece = piece_text(data);
 	transaction->response.bodiless = length == 0;
 	transaction->response.length = length;
 	transaction->responder = body->taken && body->taken < length ? &pieces : &whole;

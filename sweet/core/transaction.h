@@ -247,6 +247,7 @@ struct transaction_response {
 	char *accel_lines;  /* that a program has set for the response of another path; or NULL */
 	bool reset;	    /* if cut off, reset the connection, even if the length shows it */
 	bool bodiless;	    /* no body, and no error page either */
+	bool live;	    /* each piece is sent at once: the next one does not exist yet */
 	bool error_page;    /* errorpage.c has processed the response */
 	bool unlogged;	    /* a status page, which the access log does not have */
 	bool codings_known; /* unless they are, the request says them: transaction_codings() */
@@ -359,7 +360,7 @@ void transaction_release(struct transaction *transaction);
 /* Whether the response is only a status and fields, so that the error page can follow. */
 static inline bool transaction_is_bare(const struct transaction *transaction)
 {
-	return piece_is_empty(&transaction->piece) && !transaction->response.bodiless &&
+	return transaction->piece.kind == PIECE_NONE && !transaction->response.bodiless &&
 	       transaction->response.length == 0;
 }
 

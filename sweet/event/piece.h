@@ -21,85 +21,79 @@ struct loop_file {
 	size_t length;	 /* bytes */
 };
 
+enum piece_kind {
+	PIECE_NONE,   /* nothing, or only the text before it */
+	PIECE_RANGE,  /* of a unit */
+	PIECE_RANGES, /* of units */
+	PIECE_BYTES,  /* in memory */
+	PIECE_FILE,   /* a range of a file in the page cache */
+	PIECE_TEXT,   /* a small body as a whole, of the response's length */
+};
+
 struct piece {
-	struct NC_range range;	   /* id 0: none */
-	struct NC_hold hold;	   /* of its unit */
-	struct page_memory *pages; /* program memory with that unit; NULL: it is in the cache */
-	/* Several ranges; with a hold for each, or one hold if all are of one unit. */
-	const struct NC_range *ranges;
-	const struct NC_hold *holds;
-	unsigned range_count, hold_count;
-	/* Bytes in memory. */
-	const void *data;
-	size_t data_length;
-	struct loop_file file; /* a range of a file in the page cache */
-	/* A small body as a whole, of the response's length. */
-	const void *text;
-	const char *lead;   /* text before the piece, included in the length of the response */
-	size_t lead_length; /* its bytes, at most TRANSACTION_TEXT_MAX; the connection clears it */
+	enum piece_kind kind;
 	/*
 	 * The next piece may be asked for when the client has acknowledged everything sent: until
 	 * then, a write to the file can change the bytes.
 	 */
 	bool settle;
-	bool live; /* send it at once: the next one does not exist yet */
+	uint64_t length; /* bytes, without the text before it; 0: none, or a text */
+	union {
+		struct {
+			struct NC_range range;
+			struct NC_hold hold;	   /* of its unit */
+			struct page_memory *pages; /* program memory with it; NULL: the cache */
+		};
+		struct {
+			const struct NC_range *ranges;
+			const struct NC_hold *holds; /* for each range, or one of their only unit */
+			unsigned range_count, hold_count;
+		};
+		const void *data; /* or a text */
+		struct loop_file file;
+	};
+	const char *lead;   /* text before the piece, included in the length of the response */
+	size_t lead_length; /* its bytes, at most TRANSACTION_TEXT_MAX; the connection clears it */
 };
 
-/* Returns its bytes, without the text before it, and without a body that is a text. */
-static inline uint64_t piece_length(const struct piece *piece)
+/* Each makes a piece; without an id, ranges or bytes, none. */
+static inline struct piece piece_range(struct NC_range range, struct NC_hold hold)
 {
-	uint64_t bytes = 0;
-
-	if (piece->data)
-		return piece->data_length;
-	if (piece->file.length)
-		return piece->file.length;
-	if (piece->range_count == 0)
-		return piece->range.id ? piece->range.length : 0;
-	for (unsigned i = 0; i < piece->range_count; i++)
-		bytes += piece->ranges[i].length;
-	return bytes;
+	return (struct piece){.kind = range.id ? PIECE_RANGE : PIECE_NONE,
+			      .length = range.length,
+			      .range = range,
+			      .hold = hold};
 }
 
-static inline bool piece_is_empty(const struct piece *piece)
+static inline struct piece piece_ranges(const struct NC_range *ranges, unsigned range_count,
+					const struct NC_hold *holds, unsigned hold_count)
 {
-	return !piece->range.id && !piece->range_count && !piece->data && !piece->file.length &&
-	       !piece->text;
+	struct piece piece = {.kind = range_count ? PIECE_RANGES : PIECE_NONE,
+			      .ranges = ranges,
+			      .holds = holds,
+			      .range_count = range_count,
+			      .hold_count = hold_count};
+
+	for (unsigned i = 0; i < range_count; i++)
+		piece.length += ranges[i].length;
+	return piece;
 }
 
-/* Returns the hold of ranges[i]; if there is one range, i is 0. */
-static inline const struct NC_hold *piece_hold(const struct piece *piece, unsigned i)
+static inline struct piece piece_bytes(const void *data, size_t length)
 {
-	return !piece->range_count	? &piece->hold
-	       : piece->hold_count == 1 ? &piece->holds[0]
-					: &piece->holds[i];
+	return (struct piece){
+		.kind = length ? PIECE_BYTES : PIECE_NONE, .length = length, .data = data};
 }
 
-/* Forgets what it refers to, except the hold: that is released by who made the piece. */
-static inline void piece_forget(struct piece *piece)
+static inline struct piece piece_file(struct loop_file file)
 {
-	piece->range = (struct NC_range){0};
-	piece->pages = NULL;
-	piece->ranges = NULL;
-	piece->holds = NULL;
-	piece->range_count = piece->hold_count = 0;
-	piece->data = NULL;
-	piece->data_length = 0;
-	piece->file = (struct loop_file){0};
-	piece->text = NULL;
+	return (struct piece){
+		.kind = file.length ? PIECE_FILE : PIECE_NONE, .length = file.length, .file = file};
 }
 
-/* Refers to what another piece refers to; the hold is that of the caller, and how it is sent stays. */
-static inline void piece_refer(struct piece *piece, const struct piece *to)
+static inline struct piece piece_text(const void *text)
 {
-	const struct piece before = *piece;
-
-	*piece = *to;
-	piece->hold = before.hold;
-	piece->lead = before.lead;
-	piece->lead_length = before.lead_length;
-	piece->settle = before.settle;
-	piece->live = before.live;
+	return (struct piece){.kind = PIECE_TEXT, .data = text};
 }
 
 #endif

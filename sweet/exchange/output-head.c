@@ -306,7 +306,7 @@ bool output_head(struct output *output, bool keep_alive, bool http10, size_t *le
 	struct transaction *transaction = &output->transaction;
 	bool is_status = transaction_is_bare(transaction) && transaction->response.status >= 300;
 	bool unknown = transaction->response.length == TRANSACTION_UNKNOWN;
-	const void *text = transaction->piece.text;
+	const void *text = transaction->piece.kind == PIECE_TEXT ? transaction->piece.data : NULL;
 	size_t text_length = text ? transaction->response.length : 0, page_length = 0;
 	char page[RESPONSE_PAGE_MAX];
 	char *at;

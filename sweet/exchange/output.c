@@ -169,7 +169,7 @@ static char *frame(struct output *output, char *at, uint64_t length)
 size_t output_lead(struct output *output, size_t length)
 {
 	struct transaction *transaction = &output->transaction;
-	uint64_t piece = transaction->piece.lead_length + piece_length(&transaction->piece);
+	uint64_t piece = transaction->piece.lead_length + transaction->piece.length;
 	char *at = output_bytes(output) + length;
 
 	if (transaction->response.length == TRANSACTION_UNKNOWN) {

@@ -47,7 +47,7 @@ static bool is_plain(const struct transaction *transaction)
 {
 	const struct scope *scope = transaction->scope;
 
-	return transaction->piece.range.id && file_response_unit(transaction) &&
+	return transaction->piece.kind == PIECE_RANGE && file_response_unit(transaction) &&
 	       transaction->response.status == 200 && !transaction->head_only &&
 	       !transaction_has_next(transaction) && transaction->response.length <= READY_MAX &&
 	       !transaction->response.accel_lines &&

@@ -120,7 +120,7 @@ static void fill_done(struct transaction *transaction)
 	struct refresh *refresh = container_of(transaction, struct refresh, transaction);
 
 	for (;;) {
-		uint64_t piece = piece_length(&transaction->piece);
+		uint64_t piece = transaction->piece.length;
 
 		refresh->taken += piece;
 		if (is_last(refresh, piece))

@@ -121,14 +121,11 @@ static void give_whole(struct transaction *transaction, const struct respcache_v
 	transaction->response.bodiless = view->empty;
 	if (view->phrase.length)
 		transaction_set_phrase(transaction, view->status, view->phrase);
-	if (view->range_count == 1) {
-		transaction->piece.range = view->ranges[0];
-		transaction->piece.hold = view->holds[0];
-	} else {
-		transaction->piece.ranges = view->ranges;
-		transaction->piece.holds = view->holds;
-		transaction->piece.range_count = transaction->piece.hold_count = view->range_count;
-	}
+	if (view->range_count == 1)
+		transaction->piece = piece_range(view->ranges[0], view->holds[0]);
+	else
+		transaction->piece = piece_ranges(view->ranges, view->range_count, view->holds,
+						  view->range_count);
 	if (!no_length)
 		at = put_number(at, SLICE("Content-Length: "), view->length);
 	at = put_number(at, SLICE("Age: "), age);
@@ -181,6 +178,7 @@ static bool give_part(struct transaction *transaction, const struct respcache_vi
 	struct range_set *set = &transaction_file(transaction)->ranges;
 	enum range_verdict verdict = RANGE_IGNORED;
 	char place[MULTIPART_RANGE_MAX], lines[LINES_MAX];
+	struct NC_range range;
 	int length;
 
 	if (view->status == 200 && conditions->present & 1u << CONDITION_RANGE)
@@ -194,11 +192,11 @@ static bool give_part(struct transaction *transaction, const struct respcache_vi
 	if (verdict != RANGE_GOOD || set->count != 1 || view->range_count != 1)
 		return false;
 	transaction->response.status = 206;
-	transaction->piece.range = view->ranges[0];
-	transaction->piece.hold = view->holds[0];
-	transaction->piece.range.offset += (size_t)set->ranges[0].first;
-	transaction->piece.range.length = (size_t)set->ranges[0].length;
-	transaction->response.length = transaction->piece.range.length;
+	range = view->ranges[0];
+	range.offset += (size_t)set->ranges[0].first;
+	range.length = (size_t)set->ranges[0].length;
+	transaction->piece = piece_range(range, view->holds[0]);
+	transaction->response.length = range.length;
 	multipart_content_range(set->ranges[0], view->length, place);
 	length =
 		snprintf(lines, sizeof(lines),

@@ -227,9 +227,10 @@ static void keep(struct backend_call *call, const struct NC_response *response, 
 	/* Fields that were filtered out may be for the cache. */
 	if (transaction->store || filtered != lines.length)
 		cache_store_lines(transaction, response->status, lines);
-	if (has_body && (channel_call_of(call)->channel || transaction->piece.data)) {
+	if (has_body &&
+	    (channel_call_of(call)->channel || transaction->piece.kind == PIECE_BYTES)) {
 		/* The part has been queued, and the bytes that are sent are still valid. */
-		keep_part(call, response, piece_length(&transaction->piece));
+		keep_part(call, response, transaction->piece.length);
 		if (!channel_call_of(call)->channel)
 			cache_store_end(transaction);
 	} else {
@@ -275,9 +276,8 @@ void worker_channel_response(struct worker_channel *channel, struct backend_call
 	if (response->range_count == 1 && !own->channel && has_body) {
 		/* The common case: one unit. */
 		own->holds = true;
-		transaction->piece.hold = response->holds[0];
 		own->left -= response->body.length;
-		transaction->piece.range = response->body;
+		transaction->piece = piece_range(response->body, response->holds[0]);
 		own->page = response->body.length;
 		transaction->piece.pages = own->pages;
 		counter_add(&channel->thread->counters->worker_bodies, response->body.length);
@@ -294,7 +294,7 @@ void worker_channel_response(struct worker_channel *channel, struct backend_call
 	}
 	if (own->channel && has_body && length) {
 		transaction->responder = &pieces;
-		transaction->piece.live = true;
+		transaction->response.live = true;
 	}
 	call_take_date(call, &facts);
 	call_answer(call, response->status, (size_t)filtered, facts.has_type, has_body,

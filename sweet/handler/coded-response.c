@@ -42,8 +42,7 @@
 struct coded_response {
 	const struct transaction_responder *responder; /* of the call that gives the body */
 	struct piece source;			       /* that the responder has made */
-	unsigned range; /* of it, and the byte in that: what is encoded next */
-	size_t at;
+	size_t at;				       /* the byte of it that is encoded next */
 	uint64_t left; /* bytes of its body, or TRANSACTION_UNKNOWN */
 	int status;
 	const struct encoder *encoder;
@@ -55,29 +54,26 @@ struct coded_response {
 /* --- pieces ----------------------------------------------------------------------------- */
 
 /* Returns the next bytes of the piece that lie together; none at its end, NULL if they are lost. */
-static const char *piece_run(struct coded_response *coded, size_t *run)
+static const char *piece_run(const struct coded_response *coded, size_t *run)
 {
 	const struct piece *piece = &coded->source;
-	unsigned count = piece->data ? 1 : piece->range_count ? piece->range_count : 1;
+	const struct NC_range *range = piece->kind == PIECE_RANGE ? &piece->range : piece->ranges;
+	const struct NC_hold *hold = piece->kind == PIECE_RANGE ? &piece->hold : piece->holds;
+	size_t at = coded->at;
+	const char *bytes;
 
-	*run = 0;
-	for (; coded->range < count; coded->range++, coded->at = 0) {
-		const struct NC_range *range =
-			piece->range_count ? &piece->ranges[coded->range] : &piece->range;
-		size_t length = piece->data ? piece->data_length : range->length;
-		const char *bytes;
-
-		if (coded->at == length)
-			continue;
-		if (piece->data) {
-			*run = length - coded->at;
-			return (const char *)piece->data + coded->at;
-		}
-		bytes = NC_data(piece_hold(piece, coded->range), run, range->offset + coded->at);
-		*run = MIN(*run, length - coded->at);
-		return bytes;
+	*run = (size_t)piece->length - at;
+	if (!*run)
+		return "";
+	if (piece->kind == PIECE_BYTES)
+		return (const char *)piece->data + at;
+	for (; at >= range->length; range++) {
+		at -= range->length;
+		hold += piece->hold_count > 1;
 	}
-	return "";
+	bytes = NC_data(hold, run, range->offset + at);
+	*run = MIN(*run, range->length - at);
+	return bytes;
 }
 
 /* --- the encoder -------------------------------------------------------------------------- */
@@ -113,19 +109,18 @@ static bool encode_run(struct coded_response *coded, size_t *step)
 static void source_take(struct coded_response *coded, struct transaction *transaction)
 {
 	coded->source = transaction->piece;
-	piece_forget(&transaction->piece);
+	transaction->piece = (struct piece){0};
 }
 
 static void source_came(struct coded_response *coded, struct transaction *transaction)
 {
 	source_take(coded, transaction);
-	coded->range = 0;
 	coded->at = 0;
 	/* It cuts the response off, which the connection learns when it asks for more. */
 	coded->failed |= transaction->response.status == 0;
 	transaction->response.status = coded->status;
 	/* Only a body of unknown length ends with an empty piece. */
-	if (piece_is_empty(&coded->source))
+	if (coded->source.kind == PIECE_NONE)
 		coded->left = 0;
 }
 
@@ -138,7 +133,7 @@ static bool source_has_more(const struct coded_response *coded)
 /* The piece is used up: asks for the next. */
 static void source_ask(struct coded_response *coded, struct transaction *transaction)
 {
-	piece_refer(&transaction->piece, &coded->source);
+	transaction->piece = coded->source;
 	coded->pending = coded->responder->next(transaction) == RESPOND_LATER;
 	if (coded->pending)
 		source_take(coded, transaction);
@@ -187,16 +182,13 @@ static bool produce(struct coded_response *coded, struct transaction *transactio
 		finish_step(coded, step);
 	if (coded->failed)
 		coded->output.length = 0;
-	transaction->piece.data = coded->output.length ? coded->output.bytes : NULL;
-	transaction->piece.data_length = coded->output.length;
+	transaction->piece = piece_bytes(coded->output.bytes, coded->output.length);
 	return coded->failed || coded->ended || coded->output.length;
 }
 
 /* The connection has sent the piece. */
-static void release(struct coded_response *coded, struct transaction *transaction)
+static void release(struct coded_response *coded)
 {
-	transaction->piece.data = NULL;
-	transaction->piece.data_length = 0;
 	coded->output.length = 0;
 	if (coded->output.room <= OUTPUT_KEPT)
 		return;
@@ -209,7 +201,7 @@ static enum respond coded_next(struct transaction *transaction)
 {
 	struct coded_response *coded = transaction->response.coded;
 
-	release(coded, transaction);
+	release(coded);
 	coded->waiting = !produce(coded, transaction, true);
 	if (coded->failed)
 		transaction->response.status = 0;
@@ -220,15 +212,12 @@ static enum respond coded_next(struct transaction *transaction)
 static enum respond coded_source_done(struct transaction *transaction)
 {
 	struct coded_response *coded = transaction->response.coded;
-	const void *sending = coded->waiting ? NULL : coded->output.bytes;
-	size_t length = coded->waiting ? 0 : coded->output.length;
 
 	coded->pending = false;
-	/* A responder without bytes in memory leaves the field as it is. */
-	if (transaction->piece.data == coded->output.bytes) {
-		transaction->piece.data = NULL;
-		transaction->piece.data_length = 0;
-	}
+	/* A responder that fails leaves the piece as it is. */
+	if (transaction->piece.kind == PIECE_BYTES &&
+	    transaction->piece.data == coded->output.bytes)
+		transaction->piece = (struct piece){0};
 	source_came(coded, transaction);
 	if (!transaction->connection)
 		return RESPOND_NOW;
@@ -238,8 +227,7 @@ static enum respond coded_source_done(struct transaction *transaction)
 			transaction->response.status = 0;
 		return coded->waiting ? RESPOND_LATER : RESPOND_NOW;
 	}
-	transaction->piece.data = length ? sending : NULL;
-	transaction->piece.data_length = length;
+	transaction->piece = piece_bytes(coded->output.bytes, coded->output.length);
 	return RESPOND_LATER;
 }
 
@@ -267,7 +255,7 @@ static void coded_finish(struct transaction *transaction)
 	transaction->response.coded = NULL;
 	transaction->response.coding = TRANSACTION_AS_IT_IS;
 	transaction->responder = coded->responder;
-	piece_refer(&transaction->piece, &coded->source);
+	transaction->piece = coded->source;
 	coded_free(coded, transaction);
 	transaction_finish(transaction);
 }
@@ -303,7 +291,7 @@ static bool may_be_coded(const struct transaction *transaction)
 
 	return status >= 200 && status != 204 && status != 205 && status != 206 &&
 	       !transaction_has_tunnel(transaction) && !transaction->response.error_page &&
-	       !transaction->piece.text && !transaction->piece.file.length &&
+	       transaction->piece.kind != PIECE_TEXT && transaction->piece.kind != PIECE_FILE &&
 	       !transaction->piece.lead_length &&
 	       transaction->response.head_length <= TRANSACTION_HEAD_MAX - CODED_FIELDS_MORE;
 }
@@ -350,14 +338,14 @@ static void take_body(struct coded_response *coded, struct transaction *transact
 	transaction->response.coded = coded;
 	coded->responder = transaction->responder;
 	source_take(coded, transaction);
-	transaction->piece.live = true;
+	transaction->response.live = true;
 	transaction->responder = &responder;
 	/* With the head, if the responder has given something. */
 	(void)produce(coded, transaction, false);
 	if (!coded->failed)
 		return;
 	transaction_dismiss(transaction);
-	piece_forget(&transaction->piece);
+	transaction->piece = (struct piece){0};
 	transaction->response.head_length = 0;
 	transaction->response.length = 0;
 	(void)transaction_refuse(transaction, 502, "its response could not be compressed");

@@ -86,11 +86,10 @@ static bool set_body(struct transaction *transaction, const struct file_cache_en
 	transaction->response.head_length += head->own;
 	transaction->response.length = (uint64_t)view->version.size;
 	transaction->response.bodiless = !view->id;
-	if (view->id) {
-		transaction->piece.range =
-			(struct NC_range){.id = view->id, .length = (size_t)view->version.size};
-		transaction->piece.hold = view->hold;
-	}
+	if (view->id)
+		transaction->piece = piece_range(
+			(struct NC_range){.id = view->id, .length = (size_t)view->version.size},
+			view->hold);
 	return true;
 }
 
@@ -141,10 +140,8 @@ static void drop_body(struct transaction *transaction)
 {
 	keep_lines(transaction);
 	transaction->response.length = 0;
-	piece_forget(&transaction->piece);
-	transaction->piece.lead_length = 0;
-	transaction->response.bodiless = transaction->piece.live = transaction->piece.settle =
-		false;
+	transaction->piece = (struct piece){0};
+	transaction->response.bodiless = transaction->response.live = false;
 }
 
 /* Copies the lines of the head to memory that lasts, and releases the response's resources. */

@@ -248,12 +248,12 @@ static void set_piece(struct transaction *transaction)
 	const struct range *range = &response->ranges.ranges[response->part];
 	const struct file_cache_view *view = file_cache_view(response->entry);
 
-	transaction->piece.range = (struct NC_range){0};
-	transaction->piece.hold = view->hold;
+	transaction->piece = (struct piece){0};
 	if (response->part < response->ranges.count)
-		transaction->piece.range = (struct NC_range){.id = view->id,
-							     .offset = (size_t)range->first,
-							     .length = (size_t)range->length};
+		transaction->piece = piece_range((struct NC_range){.id = view->id,
+								   .offset = (size_t)range->first,
+								   .length = (size_t)range->length},
+						 view->hold);
 	if (response->parts)
 		file_response_set_lead(transaction);
 }
@@ -312,7 +312,8 @@ const struct file_cache_view *file_response_unit(const struct transaction *trans
 {
 	const struct transaction_responder *responder = transaction->responder;
 
-	return (responder == &whole_file || responder == &ranges) && transaction->piece.range.id
+	return (responder == &whole_file || responder == &ranges) &&
+			       transaction->piece.kind == PIECE_RANGE
 		       ? file_cache_view(transaction_file(transaction)->entry)
 		       : NULL;
 }
@@ -323,7 +324,7 @@ void file_response_go_on(struct transaction *transaction, int fd, uint64_t gone)
 	struct file_version version = file_cache_view(response->entry)->version;
 	char *path = strdup(file_cache_view(response->entry)->path);
 
-	transaction->piece.range = (struct NC_range){0};
+	transaction->piece = (struct piece){0};
 	file_cache_tick_put(transaction->thread->tick, response->cache, response->entry);
 	filestream_go_on(transaction, fd, path, &version, gone, &owner);
 }

@@ -123,13 +123,12 @@ static void hand_over(struct filestream *stream)
 	*window = stream->ready;
 	stream->ready = (struct window){0};
 	if (window->bytes) {
-		transaction->piece.data = window->bytes;
-		transaction->piece.data_length = window->length;
+		transaction->piece = piece_bytes(window->bytes, window->length);
 	} else {
 		stream->lent = true;
 		transaction->response.reset = true;
-		transaction->piece.file = (struct loop_file){
-			.fd = stream->fd, .offset = window->offset, .length = window->length};
+		transaction->piece =
+			piece_file((struct loop_file){stream->fd, window->offset, window->length});
 	}
 	if (transaction_file(transaction)->parts && window->first) {
 		transaction_file(transaction)->part = stream->part;
@@ -224,13 +223,9 @@ static enum respond filestream_next(struct transaction *transaction)
 	struct filestream *stream = *stream_of(transaction);
 
 	filestream_drop(stream, &stream->sending);
-	transaction->piece.data = NULL;
-	transaction->piece.data_length = 0;
-	transaction->piece.file = (struct loop_file){0};
+	transaction->piece = (struct piece){0};
 	/* The client has acknowledged the rest: read the bytes that were held back. */
-	if (transaction->piece.settle)
-		read_ahead(stream, true);
-	transaction->piece.settle = false;
+	read_ahead(stream, true);
 	/* While the helper runs the job, do not read its fields. */
 	if (stream->reading) {
 		stream->awaited = true;

@@ -38,7 +38,7 @@ static struct program *find_program(struct thread *thread, const struct transact
 {
 	struct program *program;
 
-	if (!transaction->piece.pages)
+	if (transaction->piece.kind != PIECE_RANGE || !transaction->piece.pages)
 		return NULL;
 	if (!thread->pressure->programs)
 		thread->pressure->programs = g_hash_table_new_full(NULL, NULL, NULL, g_free);

@@ -254,7 +254,7 @@ static void leave_spooled(struct spool_op *op, int result)
 	offset = (uint64_t)gone + slow->send->message.header_length - leaving->from;
 	transaction = &slow->output->transaction;
 	transaction_dismiss(transaction);
-	piece_forget(&transaction->piece);
+	transaction->piece = (struct piece){0};
 	filestream_from_spool(transaction, leaving->spool, fd,
 			      (struct range){.first = offset, .length = length - offset});
 	leaving->spool = NULL;

@@ -153,11 +153,9 @@ static void set_piece(struct transaction *transaction)
 	if (reply->manner == CUT && piece == PIECE_COUNT / 2) {
 		transaction->response.status = 0;
 	} else if (piece < PIECE_COUNT) {
-		transaction->piece.data = content + piece * PIECE;
-		transaction->piece.data_length = PIECE;
+		transaction->piece = piece_bytes(content + piece * PIECE, PIECE);
 	} else {
-		transaction->piece.data = NULL;
-		transaction->piece.data_length = 0;
+		transaction->piece = piece_bytes(NULL, 0);
 	}
 }
 
@@ -187,20 +185,22 @@ static enum respond answer(struct transaction *transaction)
 	struct reply *reply = reply_of(transaction);
 	char *head = transaction->head_buffer;
 	uint64_t length = TEXT_LENGTH;
+	struct NC_hold hold;
 
 	transaction->response.status = 200;
 	transaction->response.head = head;
 	if (reply->manner == UNIT || reply->manner == WHOLE) {
 		length = UNIT_LENGTH;
-		reply->holds = NC_hold(NULL, unit, &transaction->piece.hold) == 0;
+		reply->holds = NC_hold(NULL, unit, &hold) == 0;
 		MUST(reply->holds);
-		transaction->piece.range = (struct NC_range){.id = unit, .length = UNIT_LENGTH};
+		transaction->piece =
+			piece_range((struct NC_range){.id = unit, .length = UNIT_LENGTH}, hold);
 	} else if (reply->manner == PIECES || reply->manner == CUT || reply->manner == EARLY) {
 		length = PIECE * PIECE_COUNT;
 		transaction->responder = &in_pieces;
 		set_piece(transaction);
 	} else {
-		transaction->piece.text = content;
+		transaction->piece = piece_text(content);
 	}
 	transaction->response.length = length;
 	if (reply->manner == PIECES || reply->manner == CUT)

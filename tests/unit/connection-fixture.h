@@ -73,7 +73,7 @@ static enum respond answer(struct transaction *transaction, const char *text)
 	transaction->response.status = 200;
 	transaction->response.head = "Content-Length: 4\r\n";
 	transaction->response.head_length = strlen(transaction->response.head);
-	transaction->piece.text = text;
+	transaction->piece = piece_text(text);
 	transaction->response.length = 4;
 	return RESPOND_NOW;
 }

@@ -92,8 +92,7 @@ START_TEST(test_line)
 	/* The last one is released as well; the next one starts a new queue. */
 	response_queue_hand_on(&parts, &transaction);
 	ck_assert_uint_eq(parts.count + parts.bytes, 0);
-	ck_assert_uint_eq(transaction.piece.range_count, 0);
-	ck_assert_ptr_null(transaction.piece.ranges);
+	ck_assert_int_eq(transaction.piece.kind, PIECE_NONE);
 	ck_assert_uint_eq(holds(second), 0);
 	ck_assert_int_eq(hold_id(NULL, second.id), 0);
 	ck_assert(add_ranges(&parts, &second, 1, &left));
@@ -183,20 +182,19 @@ START_TEST(test_bytes)
 	ck_assert_uint_ge(parts.bytes, 1000 + 2 * PART);
 
 	response_queue_hand_on(&parts, &transaction);
-	ck_assert_uint_eq(piece_length(&transaction.piece), 600);
+	ck_assert_uint_eq(transaction.piece.length, 600);
 	ck_assert_int_eq(((const char *)transaction.piece.data)[599], 'b');
-	ck_assert_uint_eq(transaction.piece.range_count, 0);
+	ck_assert_int_eq(transaction.piece.kind, PIECE_BYTES);
 	response_queue_hand_on(&parts, &transaction);
 	ck_assert_uint_eq(budget.used, 400 + PART);
-	ck_assert_ptr_null(transaction.piece.data);
-	ck_assert_uint_eq(piece_length(&transaction.piece), 100);
+	ck_assert_int_eq(transaction.piece.kind, PIECE_RANGES);
+	ck_assert_uint_eq(transaction.piece.length, 100);
 	response_queue_hand_on(&parts, &transaction);
 	ck_assert_uint_eq(holds(range), 0);
-	ck_assert_uint_eq(piece_length(&transaction.piece), 200);
+	ck_assert_uint_eq(transaction.piece.length, 200);
 	ck_assert(!response_queue_wait(&parts));
 	response_queue_hand_on(&parts, &transaction);
-	ck_assert_uint_eq(piece_length(&transaction.piece), 0);
-	ck_assert_ptr_null(transaction.piece.data);
+	ck_assert_int_eq(transaction.piece.kind, PIECE_NONE);
 	ck_assert_uint_eq(budget.used, 0);
 	left = 5;
 	ck_assert(response_queue_add_bytes(&parts, bytes(5), &left, &budget));

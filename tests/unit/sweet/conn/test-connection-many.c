@@ -60,10 +60,13 @@ static const struct transaction_responder responder = {.finish = finish};
 
 enum respond route(struct transaction *transaction)
 {
+	struct NC_hold hold;
+
 	transaction->response.bodiless = !unit;
 	transaction->response.status = unit ? 200 : 204;
-	if (unit && NC_hold(NULL, unit, &transaction->piece.hold) == 0) {
-		transaction->piece.range = (struct NC_range){.id = unit, .length = LARGE};
+	if (unit && NC_hold(NULL, unit, &hold) == 0) {
+		transaction->piece =
+			piece_range((struct NC_range){.id = unit, .length = LARGE}, hold);
 		transaction->response.length = LARGE;
 		transaction->responder = &responder;
 	}

@@ -100,13 +100,12 @@ static unsigned send_all(size_t length)
 	unsigned pieces = 0;
 
 	ck_assert_uint_eq(transaction.response.length, length);
-	if (transaction.piece.text) {
-		ck_assert_uint_eq(transaction.piece.range.id, 0);
-		memcpy(got, transaction.piece.text, length);
+	if (transaction.piece.kind == PIECE_TEXT) {
+		memcpy(got, transaction.piece.data, length);
 		have = length;
 	}
 	while (have < length) {
-		ck_assert_uint_ne(transaction.piece.range.id, 0);
+		ck_assert_int_eq(transaction.piece.kind, PIECE_RANGE);
 		ck_assert_uint_le(transaction.piece.range.length, MAX_UNIT);
 		receive(got + have);
 		have += transaction.piece.range.length;
@@ -172,8 +171,7 @@ START_TEST(test_head_only)
 	transaction.head_only = true;
 	ck_assert_int_eq(text_response_set(&transaction, "text/x", make_text(MAX_UNIT * 9)), 0);
 	ck_assert_uint_eq(transaction.response.length, MAX_UNIT * 9);
-	ck_assert_uint_eq(transaction.piece.range.id, 0);
-	ck_assert_ptr_null(transaction.piece.text);
+	ck_assert_int_eq(transaction.piece.kind, PIECE_NONE);
 	ck_assert(!transaction_has_next(&transaction));
 	transaction_finish(&transaction);
 	close_cache();
@@ -207,7 +205,7 @@ START_TEST(test_no_room)
 	ck_assert_int_eq(text_response_set(&transaction, "text/x", make_text(3 << 20)), -EFBIG);
 	ck_assert_int_eq(transaction.response.status, 0);
 	ck_assert_uint_eq(transaction.response.head_length, 0);
-	ck_assert_uint_eq(transaction.piece.range.id, 0);
+	ck_assert_int_eq(transaction.piece.kind, PIECE_NONE);
 	ck_assert_ptr_null(transaction.responder);
 	server.max_unit = MAX_UNIT;
 	transaction.response.head_length = sizeof(transaction.head_buffer) - 20;
@@ -242,7 +240,7 @@ START_TEST(test_no_room_later)
 	ck_assert_uint_lt(count, 64);
 	ck_assert_int_eq(transaction_next(&transaction), RESPOND_NOW);
 	ck_assert_int_eq(transaction.response.status, 0);
-	ck_assert_uint_eq(transaction.piece.range.id, 0);
+	ck_assert_int_eq(transaction.piece.kind, PIECE_NONE);
 	transaction_finish(&transaction);
 	while (count--) {
 		ck_assert_int_eq(release_id(NULL, taken[count]), 0);

@@ -104,7 +104,7 @@ START_TEST(test_list_and_bytes)
 	response.data_length = 70;
 	worker_channel_response(&channel, call, &response);
 	ck_assert_uint_eq(transactions[1].response.length, 70);
-	ck_assert_uint_eq(transactions[1].piece.data_length, 70);
+	ck_assert_uint_eq(transactions[1].piece.length, 70);
 	ck_assert_ptr_eq(transactions[1].piece.data, response.data);
 	end_call(call);
 }
@@ -125,7 +125,7 @@ START_TEST(test_no_body)
 	worker_channel_response(&channel, call, &response);
 	ck_assert_int_eq(transactions[0].response.status, status[_i]);
 	ck_assert_uint_eq(transactions[0].response.length, 0);
-	ck_assert_uint_eq(piece_length(&transactions[0].piece), 0);
+	ck_assert_uint_eq(transactions[0].piece.length, 0);
 	ck_assert_uint_eq(holds(range), 0);
 	end_call(call);
 }
@@ -200,25 +200,25 @@ START_TEST(test_pieces)
 
 	ck_assert_uint_eq(seen.done, 1);
 	ck_assert_uint_eq(transactions[0].response.length, TRANSACTION_UNKNOWN);
-	ck_assert(transactions[0].piece.live);
-	ck_assert_uint_eq(piece_length(&transactions[0].piece), 10);
+	ck_assert(transactions[0].response.live);
+	ck_assert_uint_eq(transactions[0].piece.length, 10);
 	/* A waiting piece is there at once. */
 	range = take_piece(call, 20, false);
 	ck_assert_uint_eq(seen.done, 1);
 	ck_assert_int_eq(next_piece(), RESPOND_NOW);
-	ck_assert_uint_eq(piece_length(&transactions[0].piece), 20);
+	ck_assert_uint_eq(transactions[0].piece.length, 20);
 	/* A requested piece is announced, and the wait has a limit. */
 	ck_assert_int_eq(next_piece(), RESPOND_LATER);
 	ck_assert_uint_eq(holds(range), 0);
 	ck_assert(timer_is_running(&call->timer));
 	take_piece(call, 30, false);
 	ck_assert_uint_eq(seen.done, 2);
-	ck_assert_uint_eq(piece_length(&transactions[0].piece), 30);
+	ck_assert_uint_eq(transactions[0].piece.length, 30);
 	ck_assert(!timer_is_running(&call->timer));
 	ck_assert_int_eq(next_piece(), RESPOND_LATER);
 	take_piece(call, 0, true);
 	ck_assert_uint_eq(seen.done, 3);
-	ck_assert_uint_eq(piece_length(&transactions[0].piece), 0);
+	ck_assert_uint_eq(transactions[0].piece.length, 0);
 	ck_assert_int_eq(transactions[0].response.status, 200);
 	end_call(call);
 }
@@ -236,7 +236,7 @@ START_TEST(test_aborted)
 	/* Bytes received before are still sent. */
 	ck_assert_int_eq(transactions[0].response.status, 200);
 	ck_assert_int_eq(next_piece(), RESPOND_NOW);
-	ck_assert_uint_eq(piece_length(&transactions[0].piece), 20);
+	ck_assert_uint_eq(transactions[0].piece.length, 20);
 	ck_assert_int_eq(transactions[0].response.status, 200);
 	ck_assert_int_eq(next_piece(), RESPOND_NOW);
 	ck_assert_int_eq(transactions[0].response.status, 0);
@@ -261,10 +261,10 @@ START_TEST(test_announced)
 		take_piece(call, 20, false);
 		range = take_piece(call, 7, true);
 		ck_assert_int_eq(next_piece(), RESPOND_NOW);
-		ck_assert_uint_eq(piece_length(&transactions[0].piece), 15);
+		ck_assert_uint_eq(transactions[0].piece.length, 15);
 		ck_assert_uint_eq(holds(range), 0);
 		ck_assert_int_eq(next_piece(), RESPOND_NOW);
-		ck_assert_uint_eq(piece_length(&transactions[0].piece), 0);
+		ck_assert_uint_eq(transactions[0].piece.length, 0);
 		ck_assert_int_eq(transactions[0].response.status, 200);
 	}
 	end_call(call);

@@ -78,7 +78,7 @@ START_TEST(test_stream)
 	ck_assert_uint_eq(transactions[0].response.length, TRANSACTION_UNKNOWN);
 	ck_assert_uint_eq(process.streams, 1);
 	for (unsigned told = 1;; told++) {
-		uint64_t piece = piece_length(&transactions[0].piece);
+		uint64_t piece = transactions[0].piece.length;
 
 		bytes += piece;
 		if (!piece)

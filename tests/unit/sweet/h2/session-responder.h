@@ -122,8 +122,7 @@ static inline void set_memory(struct transaction *transaction, size_t at, size_t
 	forget_memory(exchange);
 	exchange->memory = must_alloc(length);
 	pattern_fill(exchange->memory, 1, at, length);
-	transaction->piece.data = exchange->memory;
-	transaction->piece.data_length = length;
+	transaction->piece = piece_bytes(exchange->memory, length);
 }
 
 static inline enum respond next_piece(struct transaction *transaction)
@@ -138,8 +137,7 @@ static inline enum respond next_piece(struct transaction *transaction)
 		set_memory(transaction, PIECE * exchange->pieces, PIECE);
 	} else {
 		forget_memory(exchange);
-		transaction->piece.data = NULL;
-		transaction->piece.data_length = 0;
+		transaction->piece = piece_bytes(NULL, 0);
 	}
 	exchange->pieces++;
 	EVENT(exchange->waits = waits);
@@ -153,6 +151,7 @@ static inline enum respond answer(struct transaction *transaction)
 {
 	struct exchange *exchange = exchange_of(transaction);
 	char *head = transaction->head_buffer;
+	struct NC_hold hold;
 
 	transaction->response.status = 200;
 	transaction->response.head = head;
@@ -160,8 +159,9 @@ static inline enum respond answer(struct transaction *transaction)
 	if (exchange->kind == 'l') {
 		set_memory(transaction, 0, LARGE);
 	} else if (exchange->kind == 'u') {
-		exchange->holds = NC_hold(NULL, unit, &transaction->piece.hold) == 0;
-		transaction->piece.range = (struct NC_range){.id = unit, .length = LARGE};
+		exchange->holds = NC_hold(NULL, unit, &hold) == 0;
+		transaction->piece =
+			piece_range((struct NC_range){.id = unit, .length = LARGE}, hold);
 	} else if (strchr("pcre", exchange->kind)) {
 		transaction->response.length = TRANSACTION_UNKNOWN;
 		transaction->responder = &in_pieces;

@@ -155,7 +155,7 @@ START_TEST(test_ready)
 		ck_assert_int_eq(transaction.response.status, draining ? 503 : 200);
 		ck_assert_uint_eq(transaction.response.length,
 				  strlen(draining ? "draining\n" : "ready\n"));
-		ck_assert_mem_eq(transaction.piece.text, draining ? "draining\n" : "ready\n",
+		ck_assert_mem_eq(transaction.piece.data, draining ? "draining\n" : "ready\n",
 				 transaction.response.length);
 		transaction_finish(&transaction);
 	}
