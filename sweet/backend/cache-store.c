@@ -23,6 +23,7 @@
 #include "core/server.h"
 #include "core/transaction.h"
 #include "event/loop.h"
+#include "event/piece.h"
 #include "http/cachecontrol.h"
 #include "http/cachekey.h"
 #include "program/cacheable.h"
@@ -230,12 +231,6 @@ void cache_store_lines(struct transaction *transaction, int status, struct slice
 
 /* --- the body ------------------------------------------------------------------------------ */
 
-/* A range and a hold of its unit; id 0: none. */
-struct held {
-	struct NC_range range;
-	struct NC_hold hold;
-};
-
 static void store_ranges(struct transaction *transaction, const struct NC_range *ranges,
 			 const struct NC_hold *holds, unsigned count, uint64_t owned)
 {
@@ -295,27 +290,28 @@ static uint64_t all_of(unsigned count)
 	return count < 64 ? (UINT64_C(1) << count) - 1 : UINT64_MAX;
 }
 
-/* Inserts the filled unit and returns a range of it, which is held; id 0 on failure. */
-static struct held finish_copy(NC_handle *handle, bool good, size_t length)
+/* Inserts the filled unit and returns a range of it, with a hold; PIECE_NONE on failure. */
+static struct piece finish_copy(NC_handle *handle, bool good, size_t length)
 {
-	struct held copy = {.range = {.length = length}};
+	struct piece copy = {0};
 
-	if (good && NC_insert(handle) == 0 && NC_hold(NULL, NC_cache_id(handle), &copy.hold) == 0)
-		copy.range.id = NC_cache_id(handle);
+	if (good && NC_insert(handle) == 0)
+		(void)piece_hold_range(
+			&copy, (struct NC_range){.id = NC_cache_id(handle), .length = length});
 	(void)NC_free(handle);
 	return copy;
 }
 
 /* Copies all ranges to one unit of this server; returns as finish_copy() does. */
-static struct held copy_ranges(const struct NC_range *ranges, const struct NC_hold *holds,
-			       unsigned count, size_t length)
+static struct piece copy_ranges(const struct NC_range *ranges, const struct NC_hold *holds,
+				unsigned count, size_t length)
 {
 	NC_handle handle;
 	bool good = true;
 	size_t at = 0;
 
 	if (NC_alloc(&handle, length, 0) < 0)
-		return (struct held){0};
+		return (struct piece){0};
 	for (unsigned i = 0; i < count && good; i++) {
 		good = copy_range(&handle, at, &ranges[i], &holds[i]);
 		at += ranges[i].length;
@@ -323,25 +319,25 @@ static struct held copy_ranges(const struct NC_range *ranges, const struct NC_ho
 	return finish_copy(&handle, good, length);
 }
 
-static struct held copy_bytes(const GByteArray *bytes)
+static struct piece copy_bytes(const GByteArray *bytes)
 {
 	NC_handle handle;
 	bool good;
 
 	if (NC_alloc(&handle, bytes->len, 0) < 0)
-		return (struct held){0};
+		return (struct piece){0};
 	good = NC_write(&handle, bytes->data, bytes->len, 0) == (ssize_t)bytes->len;
 	return finish_copy(&handle, good, bytes->len);
 }
 
-static void store_copy(struct transaction *transaction, struct held copy)
+static void store_copy(struct transaction *transaction, struct piece copy)
 {
-	if (!copy.range.id) {
+	if (copy.kind == PIECE_NONE) {
 		cache_store_drop(transaction, RESPCACHE_LOST);
 		return;
 	}
 	store_ranges(transaction, &copy.range, &copy.hold, 1, 1);
-	(void)NC_release(&copy.hold);
+	piece_release(&copy);
 }
 
 /* Stores units that stay by their ids, and copies of the others. */
@@ -353,7 +349,7 @@ static void store_mixed(struct transaction *transaction, const struct NC_range *
 	uint64_t owned = 0;
 
 	for (unsigned i = 0; i < count; i++) {
-		struct held copy = {ranges[i], holds[i]};
+		struct piece copy = piece_range(ranges[i], holds[i]);
 		bool stays = stay & UINT64_C(1) << i;
 
 		if (!stays)
@@ -362,7 +358,7 @@ static void store_mixed(struct transaction *transaction, const struct NC_range *
 		mixed_holds[i] = copy.hold;
 		if (stays)
 			continue;
-		if (!copy.range.id)
+		if (copy.kind == PIECE_NONE)
 			break;
 		owned |= UINT64_C(1) << i;
 	}

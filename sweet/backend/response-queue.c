@@ -14,13 +14,15 @@
 #include "base/holds.h"
 #include "base/slice.h"
 #include "event/piece.h"
-#include "core/transaction.h"
 #include "http/body.h"
 
 #define UNIT_LEAST 4096u /* bytes that the smallest unit takes */
 
 struct response_part {
-	struct response_part *next;
+	union {
+		struct response_part *next;
+		struct response_queue *queue; /* of a part that a piece owns */
+	};
 	struct slice bytes;    /* NULL: the part consists of ranges */
 	struct budget *budget; /* the budget of the bytes */
 	uint64_t room;	       /* bytes of memory that it takes */
@@ -40,8 +42,6 @@ void response_queue_release(const struct NC_response *response)
 
 static void give_back(struct response_part *part)
 {
-	if (!part)
-		return;
 	holds_release(part->holds, part->count);
 	if (part->bytes.at) {
 		NC_backend_data_free(part->bytes.at);
@@ -118,28 +118,33 @@ bool response_queue_add_bytes(struct response_queue *parts, struct slice bytes, 
 	return true;
 }
 
-void response_queue_hand_on(struct response_queue *parts, struct transaction *transaction)
+static void queue_release_part(struct piece *piece)
+{
+	struct response_part *part = piece->owner;
+
+	part->queue->count--;
+	part->queue->bytes -= part->room;
+	give_back(part);
+}
+
+struct piece response_queue_take(struct response_queue *parts)
 {
 	struct response_part *part = parts->first;
+	struct piece piece;
 
-	if (parts->sending) {
-		parts->count--;
-		parts->bytes -= parts->sending->room;
-	}
-	give_back(parts->sending);
-	parts->sending = part;
-	transaction->piece = (struct piece){0};
 	if (!part)
-		return;
-	transaction->piece =
-		part->bytes.at ? piece_bytes(part->bytes.at, part->bytes.length)
+		return (struct piece){0};
+	piece = part->bytes.at ? piece_bytes(part->bytes.at, part->bytes.length)
 			       : piece_ranges(part->ranges, part->count, part->holds, part->count);
+	piece.release = queue_release_part;
+	piece.owner = part;
 	parts->first = part->next;
+	part->queue = parts;
+	return piece;
 }
 
 void response_queue_clear(struct response_queue *parts)
 {
-	give_back(parts->sending);
 	while (parts->first) {
 		struct response_part *part = parts->first;
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * response-queue.h - the parts of a worker's response that have come and are not sent yet: each is
- * a list of ranges of units, which are held, or bytes; they are released when the connection has
- * sent them.
+ * a list of ranges of units, which are held, or bytes.
  */
 #ifndef SWEET_RESPONSE_QUEUE_H
 #define SWEET_RESPONSE_QUEUE_H
@@ -13,12 +12,12 @@
 
 #include "base/slice.h"
 
+struct piece;
 struct response_part;
 struct NC_hold;
 struct NC_range;
 struct NC_response;
 struct budget;
-struct transaction;
 
 /* Bytes that a part of bytes takes besides them: they may be very few. */
 #define RESPONSE_QUEUE_PART 96u
@@ -26,8 +25,7 @@ struct transaction;
 /* All zeros: empty. */
 struct response_queue {
 	struct response_part *first, *last; /* waiting parts */
-	struct response_part *sending;
-	unsigned count; /* of all parts */
+	unsigned count; /* of all parts, with the piece that was taken and is not released yet */
 	uint64_t bytes; /* memory of all parts */
 };
 
@@ -48,12 +46,12 @@ static inline bool response_queue_wait(const struct response_queue *parts)
 }
 
 /*
- * Releases the part that was sent, and makes the next one the transaction's piece; an empty piece
+ * Makes the next part a piece, which owns it and is to be released before the queue ends; PIECE_NONE
  * if there is none.
  */
-void response_queue_hand_on(struct response_queue *parts, struct transaction *transaction);
+struct piece response_queue_take(struct response_queue *parts);
 
-/* Releases all parts. */
+/* Releases all waiting parts. */
 void response_queue_clear(struct response_queue *parts);
 
 /* Releases what was reaped and not added. */

@@ -36,24 +36,22 @@ static bool take_unit(struct response_stream *stream, const struct cgihead *head
 	struct transaction *transaction = stream->call->transaction;
 	const char *why = stream->source->refusal(stream->call, head->unit);
 	struct NC_range range = {.id = head->unit, .offset = head->unit_offset};
-	struct NC_hold hold;
 	struct NC_stat stat;
 	char fault[320];
 
-	if (!why && NC_hold(NULL, head->unit, &hold) < 0)
+	if (!why && piece_hold_range(&transaction->piece, range) < 0)
 		why = "the unit does not exist any more";
 	if (why) {
 		g_snprintf(fault, sizeof(fault),
 			   "sent the id of a unit that it may not use: %zu: %s", head->unit, why);
 		return response_stream_fail(stream, fault);
 	}
-	stream->unit = true;
-	transaction->piece = piece_range(range, hold);
 	if (NC_stat(NULL, head->unit, &stat, sizeof(stat)) < 0 || head->unit_offset > stat.size ||
 	    (head->has_unit_length && head->unit_length > stat.size - head->unit_offset))
 		return response_stream_fail(stream, "sent a range that is outside its unit");
 	range.length = head->has_unit_length ? head->unit_length : stat.size - head->unit_offset;
-	transaction->piece = piece_range(range, hold);
+	transaction->piece.range = range;
+	transaction->piece.length = range.length;
 	counter_add(&transaction->thread->counters->worker_bodies, range.length);
 	return true;
 }
@@ -66,17 +64,14 @@ static bool use_stored(struct response_stream *stream, const struct cgihead *hea
 		       const struct cgihead *judged, struct NC_range body)
 {
 	struct transaction *transaction = stream->call->transaction;
-	struct NC_hold hold = {0};
 	struct response_facts facts;
 	long length = call_take_lines(stream->call, head->lines, &facts);
 
 	if (length < 0)
 		return response_stream_fail(stream,
 					    "malformed header lines, or no memory for them");
-	if (body.length && NC_hold(NULL, body.id, &hold) < 0)
+	if (body.length && piece_hold_range(&transaction->piece, body) < 0)
 		return response_stream_fail(stream, "the cached response does not exist any more");
-	stream->unit = body.length;
-	transaction->piece = piece_range(body, hold);
 	stream->has_head = stream->ended = true;
 	call_take_date(stream->call, &facts);
 	call_answer(stream->call, head->status, (size_t)length, facts.has_type, true, body.length);
@@ -117,7 +112,7 @@ static bool validated(struct response_stream *stream, const struct cgihead *head
 	/* A response that cannot be stored has put the entry back; one that was stored, too. */
 	cache_store_drop(stream->call->transaction, RESPCACHE_LOST);
 	/* The client knows the response, too: it gets the 304, for which the lines are taken again. */
-	response_stream_drop_unit(stream);
+	piece_release(&stream->call->transaction->piece);
 	stream->ended = false;
 	return use_head(stream, head);
 }

@@ -41,9 +41,6 @@ enum respond response_stream_next(struct transaction *transaction);
 /* Passes the next buffer, or the end, to a connection that waits for it. */
 void response_stream_satisfy(struct response_stream *stream);
 
-/* Releases the unit that the program has responded with, if it has. */
-void response_stream_drop_unit(struct response_stream *stream);
-
 /* As response_stream_fail(), with another status than 502. */
 bool response_stream_fail_as(struct response_stream *stream, int status, const char *fault);
 

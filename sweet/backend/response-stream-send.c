@@ -100,6 +100,11 @@ static void drop_sending(struct response_stream *stream)
 	stream->sending = NULL;
 }
 
+static void stream_release_buffer(struct piece *piece)
+{
+	drop_sending(piece->owner);
+}
+
 /* Makes as many ranges as one message takes the transaction's piece. */
 static void hand_ranges(struct response_stream *stream)
 {
@@ -110,6 +115,10 @@ static void hand_ranges(struct response_stream *stream)
 		buffer->ranges + buffer->delivered,
 		MIN(buffer->range_count - buffer->delivered, NC_RANGES_MAX), &buffer->hold, 1);
 	buffer->delivered += transaction->piece.range_count;
+	if (buffer->delivered < buffer->range_count)
+		return;
+	transaction->piece.release = stream_release_buffer;
+	transaction->piece.owner = stream;
 }
 
 void response_stream_hand_over(struct response_stream *stream)
@@ -145,13 +154,10 @@ enum respond response_stream_next(struct transaction *transaction)
 	struct response_stream *stream = call->stream;
 	const struct read_buffer *first;
 
-	if (!stream->failed && stream->sending &&
-	    stream->sending->delivered < stream->sending->range_count) {
+	if (!stream->failed && stream->sending) {
 		hand_ranges(stream);
 		return RESPOND_NOW;
 	}
-	drop_sending(stream);
-	transaction->piece = (struct piece){0};
 	if (stream->failed) {
 		transaction->response.status = 0;
 		return RESPOND_NOW;
@@ -210,7 +216,7 @@ bool response_stream_fail_as(struct response_stream *stream, int status, const c
 	transaction->response.head_length = 0;
 	transaction->response.length = 0;
 	transaction->response.bodiless = false;
-	response_stream_drop_unit(stream);
+	piece_release(&transaction->piece);
 	stream->call->state = CALL_IN_FLIGHT;
 	backend_call_fail(stream->call, status, NULL);
 	return false;
@@ -243,16 +249,6 @@ void response_stream_fetched(struct response_stream *stream, struct read_buffer 
 
 /* --- its end ----------------------------------------------------------------------------- */
 
-void response_stream_drop_unit(struct response_stream *stream)
-{
-	struct piece *piece = &stream->call->transaction->piece;
-
-	if (stream->unit)
-		(void)NC_release(&piece->hold);
-	stream->unit = false;
-	*piece = (struct piece){0};
-}
-
 void response_stream_clear(struct response_stream *stream)
 {
 	response_stream_keep_back(stream);
@@ -260,5 +256,4 @@ void response_stream_clear(struct response_stream *stream)
 	drop_sending(stream);
 	free(stream->head);
 	stream->head = NULL;
-	response_stream_drop_unit(stream);
 }

@@ -66,10 +66,9 @@ struct response_stream {
 	unsigned count;		      /* queued buffers in memory */
 	uint64_t bytes;		      /* memory of all buffers, with the one being sent */
 	struct response_spool *spool; /* of response-spool.c, for buffers on disk; or NULL */
-	struct read_buffer *sending;  /* being sent, or just sent, by the connection */
-	bool unit; /* the transaction's hold is of a unit that the program responded with */
-	struct timer later; /* for the release */
-	struct timer again; /* to read more in the next turn, or when the pause is over */
+	struct read_buffer *sending;  /* being sent; the piece with its last ranges owns it */
+	struct timer later;	      /* for the release */
+	struct timer again;	      /* to read more in the next turn, or when the pause is over */
 	struct byte_rate ignored;
 	bool paused; /* too much was ignored */
 	bool held, releasing;

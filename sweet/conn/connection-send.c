@@ -190,7 +190,7 @@ static void send_ready(struct connection *connection, struct ready *ready)
 	counter_add(&connection->thread->counters->body_units, 1);
 	counter_add(&connection->thread->counters->body_ready, 1);
 	/* Its bytes are the same, so that the unit need not be. */
-	output->transaction.piece.kind = PIECE_NONE;
+	piece_release(&output->transaction.piece);
 	set_message(connection, ready->bytes, ready->head_length + ready->body_length);
 	connection->send.steady = true;
 	connection->send.cipher = NULL;

@@ -22,7 +22,6 @@ struct text_response {
 	const char *text; /* theirs */
 	size_t length;
 	size_t taken; /* bytes of it that were copied to units */
-	bool holds;   /* the transaction's hold is of the unit that is being sent */
 };
 
 static_assert(sizeof(struct text_response) <= TRANSACTION_SCRATCH, "fits the scratch");
@@ -32,28 +31,15 @@ static struct text_response *text_response_of(struct transaction *transaction)
 	return (struct text_response *)(void *)transaction->scratch;
 }
 
-static void release_unit(struct transaction *transaction)
-{
-	struct text_response *body = text_response_of(transaction);
-
-	if (body->holds)
-		(void)NC_release(&transaction->piece.hold);
-	body->holds = false;
-}
-
 static void text_finish(struct transaction *transaction)
 {
-	struct text_response *body = text_response_of(transaction);
-
-	release_unit(transaction);
-	g_bytes_unref(body->bytes);
+	g_bytes_unref(text_response_of(transaction)->bytes);
 }
 
-/* Makes a held unit of the bytes, whose id nobody else knows. */
+/* Makes a piece of the bytes, in a unit whose id nobody else knows. */
 static int make_unit(const char *data, size_t length, struct piece *piece)
 {
 	struct NC_range range = {.length = length};
-	struct NC_hold hold;
 	NC_handle handle;
 	int error = 0;
 
@@ -63,10 +49,8 @@ static int make_unit(const char *data, size_t length, struct piece *piece)
 		error = -errno;
 	if (!error) {
 		range.id = NC_cache_id(&handle);
-		if (NC_hold(NULL, range.id, &hold) < 0)
+		if (piece_hold_range(piece, range) < 0)
 			error = -ENOMEM; /* evicted meanwhile */
-		else
-			*piece = piece_range(range, hold);
 		(void)NC_destroy(NULL, range.id);
 	}
 	(void)NC_free(&handle);
@@ -84,15 +68,12 @@ static int next_piece(struct transaction *transaction)
 
 	if (error)
 		return error;
-	body->holds = true;
 	body->taken += length;
 	return 0;
 }
 
 static enum respond text_next(struct transaction *transaction)
 {
-	release_unit(transaction);
-	transaction->piece = (struct piece){0};
 	/* The head has announced more than memory permits: status 0 cuts the response off. */
 	if (next_piece(transaction))
 		transaction->response.status = 0;

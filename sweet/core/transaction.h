@@ -9,8 +9,9 @@
  *
  * The life of a response: the responder sets its table.  It returns RESPOND_NOW, or returns
  * RESPOND_LATER and calls transaction_done() later, once.  The connection sends head and body, and
- * calls next() for more while the table has it.  At the end, or when the client has disconnected, it
- * calls finish() once, which releases what the body holds.  A transaction with a pending response
+ * calls next() for more while the table has it, after it has released the piece that was sent
+ * (event/piece.h).  At the end, or when the client has disconnected, it releases the piece and calls
+ * finish() once, which releases all else that the response has.  A transaction with a pending response
  * lives until the response comes, even without its client: gone() tells the responder that it is not
  * needed any more.
  *
@@ -163,7 +164,7 @@ struct transaction_responder {
 	enum respond (*source_done)(struct transaction *transaction);
 	/* The body of the request, or the piece of it that was requested, has come. */
 	enum respond (*received)(struct transaction *transaction);
-	/* The piece was sent, and the body is longer.  Sets status to 0 to cut it off. */
+	/* The piece was sent and released, and the body is longer.  Sets status to 0 to cut it off. */
 	enum respond (*next)(struct transaction *transaction);
 	/*
 	 * With a response 101: gets what the client sends from then on; length 0: its end.  The
@@ -174,7 +175,7 @@ struct transaction_responder {
 	void (*gone)(struct transaction *transaction);
 	/* The client has closed its end only, meanwhile: it may still read the response. */
 	void (*half_closed)(struct transaction *transaction);
-	/* Releases what the response holds; called once. */
+	/* Releases what the response has besides its piece; called once. */
 	void (*finish)(struct transaction *transaction);
 };
 
@@ -388,6 +389,7 @@ static inline bool transaction_has_next(const struct transaction *transaction)
 
 static inline enum respond transaction_next(struct transaction *transaction)
 {
+	piece_release(&transaction->piece);
 	return transaction->responder->next(transaction);
 }
 
@@ -420,6 +422,7 @@ static inline void transaction_finish(struct transaction *transaction)
 	const struct transaction_responder *responder = transaction->responder;
 
 	transaction->responder = NULL;
+	piece_release(&transaction->piece);
 	if (responder && responder->finish)
 		responder->finish(transaction);
 }

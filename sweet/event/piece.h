@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * piece.h - a piece of a response's body, by reference: a range of a unit, several ranges, bytes in
- * memory, or a range of a file.  Who makes a piece keeps what it refers to until the next one is
- * wanted, and releases its holds.
+ * memory, or a range of a file.
+ *
+ * What a piece owns ends with piece_release(), by the function that its maker has set; a piece without
+ * one refers to what its maker keeps until the end of the response.  The struct that has a piece
+ * releases it once, when it was sent or is not needed, and need not know its maker: transaction_next()
+ * and transaction_finish() release that of a transaction.  A piece that moves to another struct leaves
+ * PIECE_NONE behind.
  */
 #ifndef SWEET_PIECE_H
 #define SWEET_PIECE_H
@@ -54,9 +59,11 @@ struct piece {
 	};
 	const char *lead;   /* text before the piece, included in the length of the response */
 	size_t lead_length; /* its bytes, at most TRANSACTION_TEXT_MAX; the connection clears it */
+	void (*release)(struct piece *piece); /* of what it owns; NULL: it owns nothing */
+	void *owner;			      /* for that function */
 };
 
-/* Each makes a piece; without an id, ranges or bytes, none. */
+/* Each makes a piece that owns nothing; without an id, ranges or bytes, none. */
 static inline struct piece piece_range(struct NC_range range, struct NC_hold hold)
 {
 	return (struct piece){.kind = range.id ? PIECE_RANGE : PIECE_NONE,
@@ -94,6 +101,32 @@ static inline struct piece piece_file(struct loop_file file)
 static inline struct piece piece_text(const void *text)
 {
 	return (struct piece){.kind = PIECE_TEXT, .data = text};
+}
+
+/* The release() of a piece that has a hold of its own. */
+static inline void piece_release_hold(struct piece *piece)
+{
+	(void)NC_release(&piece->hold);
+}
+
+/* Makes a piece of a range of a unit, and of a hold of that.  Returns 0, or -1 with errno. */
+static inline int piece_hold_range(struct piece *piece, struct NC_range range)
+{
+	struct NC_hold hold;
+
+	if (NC_hold(NULL, range.id, &hold) < 0)
+		return -1;
+	*piece = piece_range(range, hold);
+	piece->release = piece_release_hold;
+	return 0;
+}
+
+/* Ends what the piece owns: afterwards it is none, and may be released again. */
+static inline void piece_release(struct piece *piece)
+{
+	if (piece->release)
+		piece->release(piece);
+	*piece = (struct piece){0};
 }
 
 #endif

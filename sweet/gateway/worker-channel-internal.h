@@ -24,11 +24,8 @@ struct channel_call {
 	struct worker_channel *channel; /* NULL: not in a channel */
 	uint32_t slot;
 	struct response_queue parts;
-	struct budget *shared;	   /* budget of the parts */
-	bool holds;		   /* the transaction's hold is of a response's only unit */
-	uint64_t page;		   /* bytes of that unit, in pages */
-	struct page_memory *pages; /* of the process */
-	unsigned kept;	    /* pieces whose window credit is not yet returned to the worker */
+	struct budget *shared; /* budget of the parts */
+	unsigned kept;	       /* pieces whose window credit is not yet returned to the worker */
 	unsigned excess;    /* pieces beyond the announced length: their credit is never returned */
 	uint64_t left;	    /* bytes of the response that may still come */
 	uint64_t body_sent; /* bytes of the request body that the worker has got */

@@ -72,7 +72,7 @@ static void advance(struct backend_call *call)
 	/* An empty piece means a complete response; status 0 shows the failure. */
 	if (own->failed && !response_queue_wait(&own->parts))
 		call->transaction->response.status = 0;
-	response_queue_hand_on(&own->parts, call->transaction);
+	call->transaction->piece = response_queue_take(&own->parts);
 	adjust_flow(call);
 }
 
@@ -83,7 +83,6 @@ static enum respond channel_next_piece(struct transaction *transaction)
 	struct channel_call *own = channel_call_of(call);
 
 	if (own->channel && !response_queue_wait(&own->parts)) {
-		response_queue_hand_on(&own->parts, transaction);
 		adjust_flow(call);
 		own->awaited = true;
 		backend_call_start_timer(call);
@@ -239,6 +238,15 @@ static void keep(struct backend_call *call, const struct NC_response *response, 
 	}
 }
 
+/* Releases the page of a response; a request may wait for its memory. */
+static void channel_release_page(struct piece *piece)
+{
+	(void)NC_release(&piece->hold);
+	page_memory_release(piece->pages, piece->range.length);
+	if (page_memory_must_notify(piece->pages))
+		call_queue_room_everywhere(piece->owner);
+}
+
 void worker_channel_response(struct worker_channel *channel, struct backend_call *call,
 			     const struct NC_response *response)
 {
@@ -250,7 +258,8 @@ void worker_channel_response(struct worker_channel *channel, struct backend_call
 	bool good;
 	bool has_body = (own->channel || response->range_count || response->data) &&
 			response->status != 204 && response->status != 304;
-	uint64_t length = 0;
+	struct page_memory *pages = &call->pool->pages[channel->process->number];
+	uint64_t length = 0, page = 0;
 	long filtered = 0;
 
 	counter_add(&channel->thread->counters->worker_messages, response->headers_length);
@@ -272,20 +281,20 @@ void worker_channel_response(struct worker_channel *channel, struct backend_call
 	if (!has_body)
 		own->left = 0;
 	own->body_pending = false;
-	own->pages = &call->pool->pages[channel->process->number];
 	if (response->range_count == 1 && !own->channel && has_body) {
 		/* The common case: one unit. */
-		own->holds = true;
 		own->left -= response->body.length;
 		transaction->piece = piece_range(response->body, response->holds[0]);
-		own->page = response->body.length;
-		transaction->piece.pages = own->pages;
+		transaction->piece.pages = pages;
+		transaction->piece.release = channel_release_page;
+		transaction->piece.owner = call->pool;
+		page = response->body.length;
 		counter_add(&channel->thread->counters->worker_bodies, response->body.length);
 	} else if (response->range_count || response->data) {
 		add_part(call, response);
-		response_queue_hand_on(&own->parts, transaction);
+		transaction->piece = response_queue_take(&own->parts);
 	}
-	page_memory_hold(own->pages, own->page);
+	page_memory_hold(pages, page);
 	if (!own->channel)
 		length = has_body ? UINT64_MAX - own->left : 0;
 	if (own->failed) {

@@ -47,26 +47,10 @@ void worker_channel_gone(struct backend_call *call)
 	transaction_done(call->transaction);
 }
 
-/* Releases the page of the response; a request may wait for its memory. */
-static void release(struct backend_call *call)
-{
-	struct channel_call *own = channel_call_of(call);
-
-	(void)NC_release(&call->transaction->piece.hold);
-	own->holds = false;
-	page_memory_release(own->pages, own->page);
-	if (page_memory_must_notify(own->pages))
-		call_queue_room_everywhere(call->pool);
-}
-
 void worker_channel_finish(struct backend_call *call)
 {
-	struct channel_call *own = channel_call_of(call);
-
 	worker_channel_orphan(call);
-	if (own->holds)
-		release(call);
-	response_queue_clear(&own->parts);
+	response_queue_clear(&channel_call_of(call)->parts);
 }
 
 /* --- requests ---------------------------------------------------------------------------- */

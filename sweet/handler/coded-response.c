@@ -108,8 +108,11 @@ static bool encode_run(struct coded_response *coded, size_t *step)
 
 static void source_take(struct coded_response *coded, struct transaction *transaction)
 {
-	coded->source = transaction->piece;
-	transaction->piece = (struct piece){0};
+	const struct piece none = {0};
+
+	/* A responder that fails leaves what is being sent as it is. */
+	coded->source = transaction->piece.owner == coded ? none : transaction->piece;
+	transaction->piece = none;
 }
 
 static void source_came(struct coded_response *coded, struct transaction *transaction)
@@ -133,15 +136,34 @@ static bool source_has_more(const struct coded_response *coded)
 /* The piece is used up: asks for the next. */
 static void source_ask(struct coded_response *coded, struct transaction *transaction)
 {
-	transaction->piece = coded->source;
+	piece_release(&coded->source);
 	coded->pending = coded->responder->next(transaction) == RESPOND_LATER;
-	if (coded->pending)
-		source_take(coded, transaction);
-	else
+	if (!coded->pending)
 		source_came(coded, transaction);
 }
 
 /* --- the connection ------------------------------------------------------------------------- */
+
+/* The connection has sent what was encoded. */
+static void coded_release(struct piece *piece)
+{
+	struct coded_response *coded = piece->owner;
+
+	coded->output.length = 0;
+	if (coded->output.room <= OUTPUT_KEPT)
+		return;
+	free(coded->output.bytes);
+	coded->output.bytes = NULL;
+	coded->output.room = 0;
+}
+
+/* Passes what is encoded to the connection. */
+static void give(struct coded_response *coded, struct transaction *transaction)
+{
+	transaction->piece = piece_bytes(coded->output.bytes, coded->output.length);
+	transaction->piece.release = coded_release;
+	transaction->piece.owner = coded;
+}
 
 /*
  * Nothing more is encoded in this step.  At the end of the body ends the stream; else flushes it if the
@@ -182,26 +204,14 @@ static bool produce(struct coded_response *coded, struct transaction *transactio
 		finish_step(coded, step);
 	if (coded->failed)
 		coded->output.length = 0;
-	transaction->piece = piece_bytes(coded->output.bytes, coded->output.length);
+	give(coded, transaction);
 	return coded->failed || coded->ended || coded->output.length;
-}
-
-/* The connection has sent the piece. */
-static void release(struct coded_response *coded)
-{
-	coded->output.length = 0;
-	if (coded->output.room <= OUTPUT_KEPT)
-		return;
-	free(coded->output.bytes);
-	coded->output.bytes = NULL;
-	coded->output.room = 0;
 }
 
 static enum respond coded_next(struct transaction *transaction)
 {
 	struct coded_response *coded = transaction->response.coded;
 
-	release(coded);
 	coded->waiting = !produce(coded, transaction, true);
 	if (coded->failed)
 		transaction->response.status = 0;
@@ -214,10 +224,6 @@ static enum respond coded_source_done(struct transaction *transaction)
 	struct coded_response *coded = transaction->response.coded;
 
 	coded->pending = false;
-	/* A responder that fails leaves the piece as it is. */
-	if (transaction->piece.kind == PIECE_BYTES &&
-	    transaction->piece.data == coded->output.bytes)
-		transaction->piece = (struct piece){0};
 	source_came(coded, transaction);
 	if (!transaction->connection)
 		return RESPOND_NOW;
@@ -227,7 +233,7 @@ static enum respond coded_source_done(struct transaction *transaction)
 			transaction->response.status = 0;
 		return coded->waiting ? RESPOND_LATER : RESPOND_NOW;
 	}
-	transaction->piece = piece_bytes(coded->output.bytes, coded->output.length);
+	give(coded, transaction);
 	return RESPOND_LATER;
 }
 
@@ -345,7 +351,6 @@ static void take_body(struct coded_response *coded, struct transaction *transact
 	if (!coded->failed)
 		return;
 	transaction_dismiss(transaction);
-	transaction->piece = (struct piece){0};
 	transaction->response.head_length = 0;
 	transaction->response.length = 0;
 	(void)transaction_refuse(transaction, 502, "its response could not be compressed");

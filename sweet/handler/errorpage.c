@@ -140,7 +140,6 @@ static void drop_body(struct transaction *transaction)
 {
 	keep_lines(transaction);
 	transaction->response.length = 0;
-	transaction->piece = (struct piece){0};
 	transaction->response.bodiless = transaction->response.live = false;
 }
 

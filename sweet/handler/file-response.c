@@ -248,7 +248,6 @@ static void set_piece(struct transaction *transaction)
 	const struct range *range = &response->ranges.ranges[response->part];
 	const struct file_cache_view *view = file_cache_view(response->entry);
 
-	transaction->piece = (struct piece){0};
 	if (response->part < response->ranges.count)
 		transaction->piece = piece_range((struct NC_range){.id = view->id,
 								   .offset = (size_t)range->first,
@@ -324,7 +323,7 @@ void file_response_go_on(struct transaction *transaction, int fd, uint64_t gone)
 	struct file_version version = file_cache_view(response->entry)->version;
 	char *path = strdup(file_cache_view(response->entry)->path);
 
-	transaction->piece = (struct piece){0};
+	piece_release(&transaction->piece);
 	file_cache_tick_put(transaction->thread->tick, response->cache, response->entry);
 	filestream_go_on(transaction, fd, path, &version, gone, &owner);
 }

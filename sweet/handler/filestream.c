@@ -42,7 +42,6 @@
 static void stream_free(struct filestream *stream)
 {
 	filestream_drop(stream, &stream->ready);
-	filestream_drop(stream, &stream->sending);
 	if (stream->fd >= 0)
 		close(stream->fd);
 	spool_close(stream->spool);
@@ -113,6 +112,13 @@ static void hand_over_end(struct filestream *stream)
 	stream->owner->lead(transaction);
 }
 
+static void filestream_release_window(struct piece *piece)
+{
+	struct filestream *stream = piece->owner;
+
+	filestream_drop(stream, &stream->sending);
+}
+
 /* Passes the window that is ready to the connection. */
 static void hand_over(struct filestream *stream)
 {
@@ -130,6 +136,8 @@ static void hand_over(struct filestream *stream)
 		transaction->piece =
 			piece_file((struct loop_file){stream->fd, window->offset, window->length});
 	}
+	transaction->piece.release = filestream_release_window;
+	transaction->piece.owner = stream;
 	if (transaction_file(transaction)->parts && window->first) {
 		transaction_file(transaction)->part = stream->part;
 		stream->owner->lead(transaction);
@@ -222,9 +230,7 @@ static enum respond filestream_next(struct transaction *transaction)
 {
 	struct filestream *stream = *stream_of(transaction);
 
-	filestream_drop(stream, &stream->sending);
-	transaction->piece = (struct piece){0};
-	/* The client has acknowledged the rest: read the bytes that were held back. */
+	/* If bytes were held back, the client has acknowledged all others. */
 	read_ahead(stream, true);
 	/* While the helper runs the job, do not read its fields. */
 	if (stream->reading) {

@@ -254,7 +254,6 @@ static void leave_spooled(struct spool_op *op, int result)
 	offset = (uint64_t)gone + slow->send->message.header_length - leaving->from;
 	transaction = &slow->output->transaction;
 	transaction_dismiss(transaction);
-	transaction->piece = (struct piece){0};
 	filestream_from_spool(transaction, leaving->spool, fd,
 			      (struct range){.first = offset, .length = length - offset});
 	leaving->spool = NULL;

@@ -76,7 +76,7 @@ struct reply {
 	struct reply *next, **link; /* in the list of those that wait */
 	enum manner manner;
 	unsigned pieces; /* of the response */
-	bool waits, receives, holds;
+	bool waits, receives;
 };
 
 static uint8_t content[UNIT_LENGTH];
@@ -141,8 +141,6 @@ static void finish(struct transaction *transaction)
 
 	MUST(live-- > 0);
 	stop_waiting(reply);
-	if (reply->holds)
-		MUST(NC_release(&transaction->piece.hold) == 0);
 }
 
 static void set_piece(struct transaction *transaction)
@@ -185,16 +183,13 @@ static enum respond answer(struct transaction *transaction)
 	struct reply *reply = reply_of(transaction);
 	char *head = transaction->head_buffer;
 	uint64_t length = TEXT_LENGTH;
-	struct NC_hold hold;
 
 	transaction->response.status = 200;
 	transaction->response.head = head;
 	if (reply->manner == UNIT || reply->manner == WHOLE) {
 		length = UNIT_LENGTH;
-		reply->holds = NC_hold(NULL, unit, &hold) == 0;
-		MUST(reply->holds);
-		transaction->piece =
-			piece_range((struct NC_range){.id = unit, .length = UNIT_LENGTH}, hold);
+		MUST(piece_hold_range(&transaction->piece,
+				      (struct NC_range){.id = unit, .length = UNIT_LENGTH}) == 0);
 	} else if (reply->manner == PIECES || reply->manner == CUT || reply->manner == EARLY) {
 		length = PIECE * PIECE_COUNT;
 		transaction->responder = &in_pieces;

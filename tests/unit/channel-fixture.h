@@ -11,11 +11,14 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "backend/backend-call.h"
 #include "backend/pool.h"
 #include "base/budget.h"
 #include "base/timer.h"
 #include "core/page-memory.h"
 #include "core/server.h"
+#include "core/transaction.h"
+#include "event/piece.h"
 #include "gateway/pool-process.h"
 #include "gateway/worker-channel-internal.h"
 #include "gateway/worker-channel.h"
@@ -59,6 +62,13 @@ static inline void end_channel(void)
 	ck_assert_uint_eq(ahead.used, 0);
 	ck_assert_uint_eq(server.answers.used, 0);
 	end();
+}
+
+/* As transaction_finish() does. */
+static inline void finish_channel_call(struct backend_call *call)
+{
+	piece_release(&call->transaction->piece);
+	worker_channel_finish(call);
 }
 
 /* Returns the number of holds of a range's unit. */

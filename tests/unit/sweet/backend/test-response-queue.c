@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-response-queue.c - unit tests of response-queue.c: lists of ranges, and bytes,
- * wait in a queue, become pieces of a transaction, and all is released once.
+ * wait in a queue, become pieces, and all is released once.
  */
 #include <nabc-worker.h>
 #include <nabc.h>
@@ -13,7 +13,6 @@
 #include "base/budget.h"
 #include "base/slice.h"
 #include "event/piece.h"
-#include "core/transaction.h"
 #include "http/body.h"
 
 #include "held-unit.h"
@@ -22,7 +21,7 @@
 
 static NC_cache *cache;
 static struct response_queue parts;
-static struct transaction transaction;
+static struct piece piece;
 
 static void begin(void)
 {
@@ -47,6 +46,20 @@ static bool add_ranges(struct response_queue *to, const struct NC_range *ranges,
 	for (unsigned i = 0; i < count; i++)
 		holds[i] = hold_of_id(NULL, ranges[i].id);
 	return response_queue_add(to, ranges, holds, count, left);
+}
+
+/* The piece was sent, and the next one is wanted. */
+static void take(void)
+{
+	piece_release(&piece);
+	piece = response_queue_take(&parts);
+}
+
+/* As at the end of a response. */
+static void clear(void)
+{
+	piece_release(&piece);
+	response_queue_clear(&parts);
 }
 
 static uint64_t holds(struct NC_range range)
@@ -75,32 +88,32 @@ START_TEST(test_line)
 	ck_assert_uint_eq(parts.count, 2);
 	ck_assert_uint_eq(parts.bytes, 3 * 4096);
 
-	response_queue_hand_on(&parts, &transaction);
+	take();
 	ck_assert_uint_eq(parts.count, 2);
-	ck_assert_uint_eq(transaction.piece.range_count, 2);
-	ck_assert_uint_eq(transaction.piece.ranges[1].id, first[1].id);
+	ck_assert_uint_eq(piece.range_count, 2);
+	ck_assert_uint_eq(piece.ranges[1].id, first[1].id);
 	ck_assert_uint_eq(holds(first[0]), 1);
 	ck_assert(response_queue_wait(&parts));
-	response_queue_hand_on(&parts, &transaction);
-	ck_assert_uint_eq(transaction.piece.range_count, 1);
-	ck_assert_uint_eq(transaction.piece.ranges[0].id, second.id);
+	take();
+	ck_assert_uint_eq(piece.range_count, 1);
+	ck_assert_uint_eq(piece.ranges[0].id, second.id);
 	ck_assert_uint_eq(holds(first[0]), 0);
 	ck_assert_uint_eq(holds(first[1]), 0);
 	ck_assert(!response_queue_wait(&parts));
 	ck_assert_uint_eq(parts.count, 1);
 	ck_assert_uint_eq(parts.bytes, 4096);
 	/* The last one is released as well; the next one starts a new queue. */
-	response_queue_hand_on(&parts, &transaction);
+	take();
 	ck_assert_uint_eq(parts.count + parts.bytes, 0);
-	ck_assert_int_eq(transaction.piece.kind, PIECE_NONE);
+	ck_assert_int_eq(piece.kind, PIECE_NONE);
 	ck_assert_uint_eq(holds(second), 0);
 	ck_assert_int_eq(hold_id(NULL, second.id), 0);
 	ck_assert(add_ranges(&parts, &second, 1, &left));
-	response_queue_hand_on(&parts, &transaction);
-	ck_assert_uint_eq(transaction.piece.ranges[0].id, second.id);
-	response_queue_clear(&parts);
+	take();
+	ck_assert_uint_eq(piece.ranges[0].id, second.id);
+	clear();
 	ck_assert_uint_eq(holds(second), 0);
-	response_queue_clear(&parts);
+	clear();
 	end();
 }
 END_TEST
@@ -117,16 +130,16 @@ START_TEST(test_left)
 	ck_assert(add_ranges(&parts, ranges, 3, &left));
 	ck_assert_uint_eq(left, 0);
 	ck_assert_uint_eq(holds(ranges[2]), 0);
-	response_queue_hand_on(&parts, &transaction);
-	ck_assert_uint_eq(transaction.piece.range_count, 2);
-	ck_assert_uint_eq(transaction.piece.ranges[1].length, 50);
+	take();
+	ck_assert_uint_eq(piece.range_count, 2);
+	ck_assert_uint_eq(piece.ranges[1].length, 50);
 	ck_assert_int_eq(hold_id(NULL, ranges[2].id), 0);
 	ck_assert(add_ranges(&parts, &ranges[2], 1, &left));
 	ck_assert(!response_queue_wait(&parts));
 	ck_assert_uint_eq(holds(ranges[2]), 0);
 	ck_assert(add_ranges(&parts, NULL, 0, &left));
 	ck_assert(!response_queue_wait(&parts));
-	response_queue_clear(&parts);
+	clear();
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_uint_eq(holds(ranges[i]), 0);
 	end();
@@ -144,8 +157,8 @@ START_TEST(test_clear)
 		ranges[i] = held(10);
 		ck_assert(add_ranges(&parts, &ranges[i], 1, &left));
 	}
-	response_queue_hand_on(&parts, &transaction);
-	response_queue_clear(&parts);
+	take();
+	clear();
 	for (unsigned i = 0; i < 4; i++)
 		ck_assert_uint_eq(holds(ranges[i]), 0);
 	end();
@@ -181,24 +194,24 @@ START_TEST(test_bytes)
 	ck_assert_uint_eq(budget.used, 1000 + 2 * PART);
 	ck_assert_uint_ge(parts.bytes, 1000 + 2 * PART);
 
-	response_queue_hand_on(&parts, &transaction);
-	ck_assert_uint_eq(transaction.piece.length, 600);
-	ck_assert_int_eq(((const char *)transaction.piece.data)[599], 'b');
-	ck_assert_int_eq(transaction.piece.kind, PIECE_BYTES);
-	response_queue_hand_on(&parts, &transaction);
+	take();
+	ck_assert_uint_eq(piece.length, 600);
+	ck_assert_int_eq(((const char *)piece.data)[599], 'b');
+	ck_assert_int_eq(piece.kind, PIECE_BYTES);
+	take();
 	ck_assert_uint_eq(budget.used, 400 + PART);
-	ck_assert_int_eq(transaction.piece.kind, PIECE_RANGES);
-	ck_assert_uint_eq(transaction.piece.length, 100);
-	response_queue_hand_on(&parts, &transaction);
+	ck_assert_int_eq(piece.kind, PIECE_RANGES);
+	ck_assert_uint_eq(piece.length, 100);
+	take();
 	ck_assert_uint_eq(holds(range), 0);
-	ck_assert_uint_eq(transaction.piece.length, 200);
+	ck_assert_uint_eq(piece.length, 200);
 	ck_assert(!response_queue_wait(&parts));
-	response_queue_hand_on(&parts, &transaction);
-	ck_assert_int_eq(transaction.piece.kind, PIECE_NONE);
+	take();
+	ck_assert_int_eq(piece.kind, PIECE_NONE);
 	ck_assert_uint_eq(budget.used, 0);
 	left = 5;
 	ck_assert(response_queue_add_bytes(&parts, bytes(5), &left, &budget));
-	response_queue_clear(&parts);
+	clear();
 	ck_assert_uint_eq(budget.used, 0);
 	end();
 }
@@ -216,7 +229,7 @@ START_TEST(test_tiny_bytes)
 		count++;
 	ck_assert_uint_eq(count, 9);
 	ck_assert_uint_eq(parts.bytes, 9 * (1 + RESPONSE_QUEUE_PART));
-	response_queue_clear(&parts);
+	clear();
 	ck_assert_uint_eq(budget.used, 0);
 	end();
 }

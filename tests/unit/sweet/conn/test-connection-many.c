@@ -51,25 +51,14 @@ static int clients[CLIENTS];
 
 static size_t unit; /* of all responses; 0: they have no body */
 
-static void finish(struct transaction *transaction)
-{
-	(void)NC_release(&transaction->piece.hold);
-}
-
-static const struct transaction_responder responder = {.finish = finish};
-
 enum respond route(struct transaction *transaction)
 {
-	struct NC_hold hold;
+	struct NC_range range = {.id = unit, .length = LARGE};
 
 	transaction->response.bodiless = !unit;
 	transaction->response.status = unit ? 200 : 204;
-	if (unit && NC_hold(NULL, unit, &hold) == 0) {
-		transaction->piece =
-			piece_range((struct NC_range){.id = unit, .length = LARGE}, hold);
+	if (unit && piece_hold_range(&transaction->piece, range) == 0)
 		transaction->response.length = LARGE;
-		transaction->responder = &responder;
-	}
 	return RESPOND_NOW;
 }
 

@@ -47,7 +47,7 @@ static struct NC_response response_of(int status, const char *lines, const struc
 
 static void end_call(struct backend_call *call)
 {
-	worker_channel_finish(call);
+	finish_channel_call(call);
 	timer_stop(&call->timer);
 	backpressure_end(call);
 	end_channel();
@@ -71,7 +71,7 @@ START_TEST(test_one_unit)
 	ck_assert(!transaction_has_next(&transactions[0]));
 	ck_assert_uint_eq(pages.held, 100);
 	ck_assert_uint_eq(atomic_load(&thread.counters->worker_bodies), 100);
-	worker_channel_finish(call);
+	finish_channel_call(call);
 	ck_assert_uint_eq(holds(range), 0);
 	end_call(call);
 }
@@ -95,7 +95,7 @@ START_TEST(test_list_and_bytes)
 	worker_channel_response(&channel, call, &response);
 	ck_assert_uint_eq(transactions[0].response.length, 150);
 	ck_assert_uint_eq(transactions[0].piece.range_count, 2);
-	worker_channel_finish(call);
+	finish_channel_call(call);
 	ck_assert_uint_eq(holds(ranges[0]) + holds(ranges[1]), 0);
 
 	call = make_call(1);

@@ -56,7 +56,7 @@ START_TEST(test_response)
 		ck_assert_uint_eq(process.load, 0);
 		ck_assert_uint_eq(channel.pending[0].generation, generation + 1);
 		ck_assert_uint_eq(pages.held, 9);
-		worker_channel_finish(call);
+		finish_channel_call(call);
 		ck_assert_uint_eq(pages.held, 0);
 		ck_assert_ptr_null(NC_data(&transactions[0].piece.hold, &size, 0));
 	}
@@ -92,7 +92,7 @@ START_TEST(test_stream)
 	ck_assert_uint_eq(bytes, 10 * 2 + 10 * 3);
 	ck_assert_int_eq(transactions[0].response.status, 200);
 	ck_assert_uint_eq(process.streams, 0);
-	worker_channel_finish(call);
+	finish_channel_call(call);
 	backpressure_end(call);
 	end_worker();
 }
@@ -118,7 +118,7 @@ START_TEST(test_gone)
 	ck_assert_uint_eq(channel.orphaned, 1);
 	ck_assert_uint_eq(calls->abandoned, 1);
 	ck_assert(timer_is_running(&channel.drain_timer));
-	worker_channel_finish(call);
+	finish_channel_call(call);
 	ck_assert_uint_eq(calls->abandoned, 1);
 	continue_worker();
 	SERVE_UNTIL(channel.in_flight == 0);

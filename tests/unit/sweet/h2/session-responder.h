@@ -46,7 +46,6 @@ static struct exchange {
 	struct transaction *transaction;
 	char kind;
 	char *memory; /* of the response, or of its piece */
-	bool holds;
 	unsigned pieces;
 	size_t taken; /* of the request's body */
 	bool over;    /* all of it */
@@ -102,8 +101,6 @@ static inline void on_finish(struct transaction *transaction)
 	struct exchange *exchange = exchange_of(transaction);
 
 	forget_memory(exchange);
-	if (exchange->holds)
-		(void)NC_release(&transaction->piece.hold);
 	EVENT(exchange->wrong |= exchange->finished; exchange->finished = true);
 }
 
@@ -150,8 +147,8 @@ static const struct transaction_responder in_pieces = {
 static inline enum respond answer(struct transaction *transaction)
 {
 	struct exchange *exchange = exchange_of(transaction);
+	struct NC_range whole = {.id = unit, .length = LARGE};
 	char *head = transaction->head_buffer;
-	struct NC_hold hold;
 
 	transaction->response.status = 200;
 	transaction->response.head = head;
@@ -159,9 +156,7 @@ static inline enum respond answer(struct transaction *transaction)
 	if (exchange->kind == 'l') {
 		set_memory(transaction, 0, LARGE);
 	} else if (exchange->kind == 'u') {
-		exchange->holds = NC_hold(NULL, unit, &hold) == 0;
-		transaction->piece =
-			piece_range((struct NC_range){.id = unit, .length = LARGE}, hold);
+		exchange->wrong |= piece_hold_range(&transaction->piece, whole) != 0;
 	} else if (strchr("pcre", exchange->kind)) {
 		transaction->response.length = TRANSACTION_UNKNOWN;
 		transaction->responder = &in_pieces;
