@@ -12,7 +12,6 @@
 
 #include "handler/status-data.h"
 #include "handler/status-field.h"
-#include "handler/status-json.h"
 
 #include "status-fixture.h"
 #include "suite.h"

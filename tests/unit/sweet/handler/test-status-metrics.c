@@ -9,7 +9,6 @@
 
 #include "handler/status-data.h"
 #include "handler/status-field.h"
-#include "handler/status-metrics.h"
 
 #include "status-fixture.h"
 #include "suite.h"
