@@ -6,8 +6,10 @@
  * several at once, some for a range, on connections that are kept or closed.  The
  * first error ends it with status 1 and a line that describes it; otherwise the last
  * line has the figures.  Options say what may fail: only what --dying, --mixtures and the
- * kinds of documents permit.  One thread, epoll.  Over 500 lines: one state machine, from a
- * request to the last byte of its response.
+ * kinds of documents permit.  With --tls, some connections change keys or close their end in the
+ * middle, and some are hostile: these may be ended, but what comes before that is right, too.
+ * One thread, epoll.  Over 500 lines: one state machine, from a request to the last byte of its
+ * response.
  */
 #include <arpa/inet.h>
 #include <err.h>
@@ -30,6 +32,7 @@
 #include <client-answer.h>
 
 #include "check.h"
+#include "client-tls.h"
 #include "content.h"
 #include "parts.h"
 
@@ -37,12 +40,16 @@
 #define REQUESTS 100u /* of a connection, at most */
 #define SECOND UINT64_C(1000000000)
 #define MILLISECOND UINT64_C(1000000)
-#define HANG (90 * SECOND) /* without a byte: the server's own limits are shorter */
+#define HOSTILE 50u		  /* percent of the acts */
+#define STAY (1500 * MILLISECOND) /* of a hostile connection after its act, at most */
+#define HANG (90 * SECOND)	  /* without a byte: the server's own limits are shorter */
 
-enum manner { FAST, SLOW, PAUSING, LEAVING, MANNERS };
+/* Acting: see client-tls.h. */
+enum manner { FAST, SLOW, PAUSING, LEAVING, ACTING, MANNERS };
 
 struct connection {
 	int fd;
+	struct client_tls tls;
 	enum manner manner;
 	struct check checks[DEPTH]; /* a ring: the requests */
 	bool ends[DEPTH];	    /* and whether to close then */
@@ -55,18 +62,20 @@ struct connection {
 	bool mixed;	/* the answer has bytes of two versions */
 	uint64_t leave; /* bytes after which it closes */
 	uint64_t wake;	/* when it reads again; 0: now */
+	uint64_t gone;	/* when it closes, after a hostile act; 0: there was none */
 	uint64_t moved; /* time of the last progress */
 };
 
 struct counts {
 	unsigned long long responses, bytes, ranges, parts, none, refused, cut, mixed, left,
-		connections;
+		hostile, connections;
 };
 
 static struct content_board *board;
 static struct sockaddr_in server;
 static struct connection *connections;
 static unsigned connection_count = 32, slow_percent = 25, close_percent = 10;
+static bool secure;
 static const char *kinds = CONTENT_FILE_KINDS;
 static bool dying; /* workers are killed */
 /* What an answer with bytes of two versions of a file that is written in place is. */
@@ -93,9 +102,10 @@ static uint64_t now_ns(void)
 static void report(void)
 {
 	printf("client: responses=%llu bytes=%llu ranges=%llu parts=%llu none=%llu refused=%llu "
-	       "cut=%llu mixed=%llu left=%llu connections=%llu\n",
+	       "cut=%llu mixed=%llu left=%llu hostile=%llu connections=%llu\n",
 	       counts.responses, counts.bytes, counts.ranges, counts.parts, counts.none,
-	       counts.refused, counts.cut, counts.mixed, counts.left, counts.connections);
+	       counts.refused, counts.cut, counts.mixed, counts.left, counts.hostile,
+	       counts.connections);
 	fflush(stdout);
 }
 
@@ -111,7 +121,7 @@ static unsigned port_of(const struct connection *connection)
 
 static void wrong(const struct connection *connection, const char *what)
 {
-	static const char *const manners[] = {"fast", "slow", "pausing", "leaving"};
+	static const char *const manners[] = {"fast", "slow", "pausing", "leaving", "acting"};
 	const struct check *check = &connection->checks[connection->first];
 
 	printf("client: WRONG: %c/%u", check->kind, check->number);
@@ -195,7 +205,7 @@ static void ask(struct connection *connection)
 	while (connection->count < connection->depth && connection->requests)
 		length += add_request(connection, text + length, sizeof(text) - length);
 	/* This little always fits: nothing else is in the socket. */
-	if (!length || send(connection->fd, text, length, MSG_NOSIGNAL) == (ssize_t)length)
+	if (!length || client_tls_send(&connection->tls, text, length) == (ssize_t)length)
 		return;
 	if (errno != ECONNRESET && errno != EPIPE)
 		err(2, "send");
@@ -211,8 +221,16 @@ static void watch(struct connection *connection, int operation, uint32_t events)
 		err(2, "epoll_ctl");
 }
 
+static enum manner draw_manner(void)
+{
+	if (secure && draw(2))
+		return ACTING;
+	return 1 + (enum manner)draw(ACTING - 1);
+}
+
 static void open_connection(struct connection *connection)
 {
+	const struct timeval most = {.tv_sec = HANG / SECOND};
 	int little = 4096, on = 1;
 
 	*connection = (struct connection){.moved = now_ns()};
@@ -220,18 +238,24 @@ static void open_connection(struct connection *connection)
 	if (connection->fd < 0)
 		err(2, "socket");
 	if (draw(100) < slow_percent)
-		connection->manner = 1 + (enum manner)draw(MANNERS - 1);
+		connection->manner = draw_manner();
 	if (connection->manner == SLOW || (connection->manner != FAST && draw(2)))
 		setsockopt(connection->fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof(little));
 	if (connect(connection->fd, (struct sockaddr *)&server, sizeof(server)) < 0)
 		err(2, "connect");
 	setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	connection->tls.fd = connection->fd;
+	if (secure) {
+		setsockopt(connection->fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
+		client_tls_open(&connection->tls, connection->fd);
+		connection->moved = now_ns();
+	}
 	fcntl(connection->fd, F_SETFL, O_NONBLOCK);
 	counts.connections++;
 	connection->requests = draw(100) < close_percent ? 1 : 1 + (unsigned)draw(REQUESTS);
 	connection->depth = draw(2) ? 1 : 1 + (unsigned)draw(DEPTH);
 	/* Anywhere: most bodies are small. */
-	connection->leave = draw(1ull << (6 + draw(20)));
+	connection->leave = draw(1ull << (6 + draw(connection->manner == ACTING ? 12 : 20)));
 	answer_begin(&connection->answer);
 	watch(connection, EPOLL_CTL_ADD, EPOLLIN);
 	ask(connection);
@@ -241,6 +265,7 @@ static void reopen(struct connection *connection, bool rudely)
 {
 	struct linger linger = {.l_onoff = 1};
 
+	client_tls_close(&connection->tls, !rudely && draw(2));
 	if (rudely)
 		setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
 	close(connection->fd);
@@ -373,14 +398,14 @@ static bool may_cut(const struct check *check)
  */
 static void end_connection(struct connection *connection, int error)
 {
-	bool may = connection->answer.begun && !error &&
-		   may_cut(&connection->checks[connection->first]);
+	bool may = connection->gone || (connection->answer.begun && !error &&
+					may_cut(&connection->checks[connection->first]));
 
 	for (unsigned i = 0; error == ECONNRESET && i < connection->count; i++)
 		may = may || may_cut(&connection->checks[(connection->first + i) % DEPTH]);
-	if (connection->count && !may)
+	if (error == EBADMSG || (connection->count && !may))
 		wrong(connection, error ? strerror(error) : "the server has closed");
-	counts.cut += connection->count != 0;
+	counts.cut += connection->count && !connection->gone;
 	counts.mixed += connection->mixed;
 	reopen(connection, false);
 }
@@ -401,35 +426,67 @@ static void rest(struct connection *connection, uint64_t now)
 		watch(connection, EPOLL_CTL_MOD, 0);
 }
 
-static void receive(struct connection *connection)
+static void act(struct connection *connection)
 {
-	ssize_t got = recv(connection->fd, buffer, appetite(connection), 0);
+	bool hostile = draw(100) < HOSTILE;
+	enum client_tls_act act = client_tls_act(&connection->tls, hostile);
+
+	connection->manner = act == CLIENT_TLS_HONEST && draw(4) ? ACTING : FAST;
+	connection->leave = draw(1u << 16);
+	if (act == CLIENT_TLS_HONEST)
+		return;
+	connection->requests = 0;
+	if (connection->count)
+		connection->ends[(connection->first + connection->count - 1) % DEPTH] = true;
+	if (act != CLIENT_TLS_HOSTILE)
+		return;
+	counts.hostile++;
+	connection->gone = now_ns() + draw(STAY);
+	/* The server has an alert to send, and no space. */
+	if (draw(3) == 0)
+		connection->wake = connection->gone;
+}
+
+/* Takes some bytes.  Returns false if none are left for now. */
+static bool receive_some(struct connection *connection)
+{
+	ssize_t got = client_tls_recv(&connection->tls, buffer, appetite(connection));
 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
+		return false;
 	if (got <= 0) {
 		end_connection(connection, connection->reset ? ECONNRESET : got < 0 ? errno : 0);
-		return;
+		return false;
 	}
 	connection->moved = now_ns();
 	if (!take(connection, buffer, (size_t)got)) {
 		reopen(connection, false);
-		return;
+		return false;
 	}
 	if (connection->manner == LEAVING && connection->leave <= (uint64_t)got) {
 		counts.left++;
 		reopen(connection, draw(2));
-		return;
+		return false;
 	}
-	connection->leave -= (uint64_t)got;
-	if (!connection->count && !connection->requests) {
+	if (connection->manner == ACTING && connection->leave <= (uint64_t)got)
+		act(connection);
+	else
+		connection->leave -= (uint64_t)got;
+	if (!connection->count && !connection->requests && !connection->gone) {
 		reopen(connection, false);
-		return;
+		return false;
 	}
 	/* One at a time, or whenever there is space. */
 	if (!connection->count || draw(2))
 		ask(connection);
 	rest(connection, connection->moved);
+	return !connection->wake && client_tls_pending(&connection->tls);
+}
+
+static void receive(struct connection *connection)
+{
+	while (receive_some(connection))
+		;
 }
 
 /* Continues those whose pause is over; returns the time of the next, limited to a while. */
@@ -440,10 +497,14 @@ static uint64_t wake(uint64_t now)
 	for (unsigned i = 0; i < connection_count; i++) {
 		struct connection *connection = &connections[i];
 
-		if (connection->wake && connection->wake <= now) {
+		if (connection->gone && connection->gone <= now) {
+			reopen(connection, draw(2));
+		} else if (connection->wake && connection->wake <= now) {
 			connection->wake = 0;
 			connection->moved = now;
 			watch(connection, EPOLL_CTL_MOD, EPOLLIN);
+			if (client_tls_pending(&connection->tls))
+				receive(connection);
 		} else if (connection->wake && connection->wake < next) {
 			next = connection->wake;
 		} else if (!connection->wake && now > connection->moved + HANG) {
@@ -455,7 +516,7 @@ static uint64_t wake(uint64_t now)
 
 static void run(double seconds)
 {
-	uint64_t now = now_ns(), end = now + (uint64_t)(seconds * 1e9);
+	uint64_t now, end;
 	struct epoll_event events[64];
 
 	connections = calloc(connection_count, sizeof(*connections));
@@ -464,6 +525,7 @@ static void run(double seconds)
 		err(2, "connections");
 	for (unsigned i = 0; i < connection_count; i++)
 		open_connection(&connections[i]);
+	end = now_ns() + (uint64_t)(seconds * 1e9);
 	while ((now = now_ns()) < end) {
 		int timeout = (int)((wake(now) - now) / MILLISECOND) + 1;
 		int count = epoll_wait(epoll, events, 64, timeout);
@@ -510,6 +572,7 @@ int main(int argc, char **argv)
 		{"seconds", required_argument, NULL, 's'},
 		{"seed", required_argument, NULL, 'r'},
 		{"slow", required_argument, NULL, 'l'},
+		{"tls", no_argument, NULL, 't'},
 		{0},
 	};
 	double seconds = 10;
@@ -532,6 +595,8 @@ int main(int argc, char **argv)
 			random_state = strtoull(optarg, NULL, 10);
 		else if (option == 'l')
 			slow_percent = (unsigned)atoi(optarg);
+		else if (option == 't')
+			secure = true;
 		else
 			return 2;
 	}
@@ -539,7 +604,11 @@ int main(int argc, char **argv)
 		errx(2, "usage: client [OPTION]... ADDRESS PORT");
 	server.sin_family = AF_INET;
 	server.sin_port = htons((uint16_t)atoi(argv[optind + 1]));
+	if (secure)
+		client_tls_begin(random_state);
 	run(seconds);
 	report();
+	if (secure)
+		client_tls_report();
 	return 0;
 }

@@ -36,12 +36,13 @@ TORTURE_NEEDS += $(TORTURE_BYTES)
 tests_torture_client_SOURCES = \
 	bench/load/client-answer.c \
 	tests/torture/check.c tests/torture/check.h \
+	tests/torture/client-tls.c tests/torture/client-tls.h \
 	tests/torture/client.c \
 	tests/torture/content.h \
 	tests/torture/parts.c tests/torture/parts.h
 tests_torture_client_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/bench/load
-tests_torture_client_CFLAGS = $(AM_CFLAGS) -O2
-tests_torture_client_LDADD =
+tests_torture_client_CFLAGS = $(AM_CFLAGS) -O2 $(OPENSSL_CFLAGS)
+tests_torture_client_LDADD = $(OPENSSL_LIBS)
 tests_torture_destroyer_SOURCES = tests/torture/content.h tests/torture/destroyer.c
 tests_torture_destroyer_LDADD = libnabc/libnabc.la
 tests_torture_destroyer_LDFLAGS = $(AM_LDFLAGS) -static
