@@ -916,6 +916,7 @@ kernel_tests = \
 	tests/kernel/test-send.c \
 	tests/kernel/test-sweet.sh \
 	tests/kernel/test-tls.sh \
+	tests/kernel/test-torture-tls.sh \
 	tests/kernel/test-unit.c \
 	tests/kernel/test-worker.c \
 	tests/kernel/tls-client.c

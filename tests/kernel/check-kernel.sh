@@ -10,7 +10,9 @@
 # Arguments: programs by name (test-calls), instead of all of them.
 # Environment: srcdir and builddir, the tops of sources and build; CC; KERNELS,
 # words of "6.1 6.12"; FUZZ_SECONDS, how long a guest's test-fuzz runs (60),
-# and FUZZ_SEED, what it begins with (the time; in the log);
+# and FUZZ_SEED, what it begins with (the time; in the log); TORTURE_SECONDS,
+# how long a guest's test-torture-tls runs (16), TORTURE_SEED, TORTURE_IO and
+# TORTURE_SPOIL, which it describes;
 # NABC_KERNEL_CACHE, where fetched kernels are kept ($builddir/kernels);
 # NABC_NO_SKIP=1, so that what is missing is a failure.
 # Exit status: 0 good, 1 not, 77 when QEMU, the tools or the kernels are missing.
@@ -98,11 +100,30 @@ build_tests()
 	done
 }
 
-# build_client TO: for test-tls.
-build_client()
+# build_program TO ARGUMENT...: those that are not linked statically.
+build_program()
 {
-	$CC -std=gnu11 -O2 -g0 -Wall -Wextra -Werror -D_GNU_SOURCE -o "$1" "$here/tls-client.c" \
-		-lssl -lcrypto
+	to=$1
+	shift
+	$CC -std=gnu11 -O2 -g0 -Wall -Wextra -Werror -D_GNU_SOURCE -pthread \
+		-I"$srcdir/libnabc/include" -I"$srcdir/bench/load" -o "$work/$to" "$@" || return
+	clients="$clients $work/$to:/bin/$to"
+}
+
+# build_clients: for test-tls and test-torture-tls, and what else the latter needs.
+build_clients()
+{
+	build_program tls-client "$here/tls-client.c" -lssl -lcrypto || return
+	case ",$tests," in
+	*,test-torture-tls,*) ;;
+	*) return 0 ;;
+	esac
+	[ -e "$work/libnabc/libnabc.a" ] || build_library "$work/libnabc" || return
+	from=$srcdir/tests/torture
+	build_program torture-client "$from/client.c" "$from/client-tls.c" "$from/check.c" \
+		"$from/parts.c" "$srcdir/bench/load/client-answer.c" -lssl -lcrypto &&
+		build_program torture-files "$from/files.c" &&
+		build_program pages "$from/pages.c" "$work/libnabc/libnabc.a" -luring
 }
 
 # All debug features of Debian's kernels: red zones and poison around every slab
@@ -138,7 +159,7 @@ modules="veth sch_netem tls xfrm_user esp4 esp6 gcm ctr ghash-generic sha512_gen
 cards="-netdev hubport,hubid=0,id=here -device e1000e,netdev=here,romfile=
 	-netdev hubport,hubid=0,id=there -device e1000e,netdev=there,romfile="
 
-# Programs of the project, for test-sweet and test-tls.
+# Programs of the project, for test-sweet, test-tls and test-torture-tls.
 programs="sweet/sweet nabcctl/nabcctl cgi-examples/generate"
 for program in $programs; do
 	[ -x "$builddir/$program" ] || fail "no $builddir/$program; make it first"
@@ -150,16 +171,13 @@ build_tests "$work/tests" "$@" >"$work/tests.log" 2>&1 || {
 	cat "$work/tests.log"
 	fail "the tests do not build"
 }
+clients=
 case ",$tests," in
-*,test-tls,*)
-	build_client "$work/tls-client" >"$work/tests.log" 2>&1 || {
+*,test-tls,* | *,test-torture-tls,*)
+	build_clients >"$work/tests.log" 2>&1 || {
 		cat "$work/tests.log"
-		fail "tls-client does not build"
+		fail "the clients do not build"
 	}
-	client="$work/tls-client:/bin/tls-client"
-	;;
-*)
-	client=
 	;;
 esac
 
@@ -187,7 +205,7 @@ for series in ${KERNELS:-6.1 6.12}; do
 	for program in $programs; do
 		files="$files $builddir/$program:/bin/${program##*/}"
 	done
-	files="$files $client"
+	files="$files $clients"
 	for name in "$@"; do
 		files="$files $work/tests/$name:/tests/$name"
 	done
@@ -199,9 +217,13 @@ for series in ${KERNELS:-6.1 6.12}; do
 	}
 	log=$work/$series.log
 	began=$(date +%s)
-	GUEST_OPTIONS=$cards "$here/run-guest.sh" "$kept/$series" "$work/$series.cpio" \
-		TESTS="$tests" FUZZ_SECONDS="${FUZZ_SECONDS:-60}" \
-		FUZZ_SEED="${FUZZ_SEED:-$(date +%s)}" $debug >"$log" 2>&1
+	GUEST_OPTIONS=$cards GUEST_SECONDS=$((1300 + ${TORTURE_SECONDS:-0})) \
+		"$here/run-guest.sh" "$kept/$series" "$work/$series.cpio" \
+		TESTS="$tests" TEST_SECONDS="$((480 + ${TORTURE_SECONDS:-0}))" \
+		FUZZ_SECONDS="${FUZZ_SECONDS:-60}" FUZZ_SEED="${FUZZ_SEED:-$(date +%s)}" \
+		TORTURE_SECONDS="${TORTURE_SECONDS:-16}" TORTURE_IO="$TORTURE_IO" \
+		TORTURE_SEED="${TORTURE_SEED:-$(date +%s)}" TORTURE_SPOIL="$TORTURE_SPOIL" \
+		$debug >"$log" 2>&1
 	result=$?
 	if judge $result "$log" "Linux $series" $#; then
 		grep -E '^(PASS|FAIL|guest:) ' "$log"

@@ -532,8 +532,9 @@ SUITES = [
 
     Suite("valgrind-main", (MORE,), "servers under Valgrind, from their start to their end",
           valgrind_main, f"{' '.join(HARNESS)} valgrind", deadline=600),
-    Suite("kernel-main", (MORE,), "a guest of QEMU boots, and runs the module's main tests",
-          script("tests/kernel/check-kernel.sh", "test-send", "test-library", rank=500, KERNELS="6.1"),
+    Suite("kernel-main", (MORE,), "a guest of QEMU boots, and runs the module's main tests; kernel TLS",
+          script("tests/kernel/check-kernel.sh", "test-send", "test-library", "test-torture-tls",
+                 rank=500, KERNELS="6.1"),
           QEMU, deadline=600),
     Suite("asan-system", (MORE, ALL), "the whole server with these sanitizers, by epoll",
           system("build-asan", "epoll,none", marks=NOT_BENCH, factor=2.5), SYSTEM,

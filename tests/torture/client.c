@@ -132,6 +132,8 @@ static void wrong(const struct connection *connection, const char *what)
 	       manners[connection->manner], port_of(connection), connection->count,
 	       connection->answer.status, (unsigned long long)connection->answer.body, what);
 	report();
+	if (secure)
+		client_tls_report();
 	exit(1);
 }
 
@@ -228,9 +230,21 @@ static enum manner draw_manner(void)
 	return 1 + (enum manner)draw(ACTING - 1);
 }
 
-static void open_connection(struct connection *connection)
+/* The others cannot read meanwhile, which is no silence of the server. */
+static void shake(struct connection *connection)
 {
 	const struct timeval most = {.tv_sec = HANG / SECOND};
+	uint64_t begun = now_ns(), took;
+
+	setsockopt(connection->fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
+	client_tls_open(&connection->tls, connection->fd);
+	took = now_ns() - begun;
+	for (unsigned i = 0; i < connection_count; i++)
+		connections[i].moved += took;
+}
+
+static void open_connection(struct connection *connection)
+{
 	int little = 4096, on = 1;
 
 	*connection = (struct connection){.moved = now_ns()};
@@ -245,11 +259,8 @@ static void open_connection(struct connection *connection)
 		err(2, "connect");
 	setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	connection->tls.fd = connection->fd;
-	if (secure) {
-		setsockopt(connection->fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
-		client_tls_open(&connection->tls, connection->fd);
-		connection->moved = now_ns();
-	}
+	if (secure)
+		shake(connection);
 	fcntl(connection->fd, F_SETFL, O_NONBLOCK);
 	counts.connections++;
 	connection->requests = draw(100) < close_percent ? 1 : 1 + (unsigned)draw(REQUESTS);
