@@ -114,7 +114,7 @@ unused()
 
 descriptors()
 {
-	ls /proc/$server/fd | wc -l
+	ls /proc/$server/fd 2>/dev/null | wc -l
 }
 
 # Some are closed after a while: those of files that are in no cache any more.

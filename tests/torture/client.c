@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -230,17 +231,13 @@ static enum manner draw_manner(void)
 	return 1 + (enum manner)draw(ACTING - 1);
 }
 
-/* The others cannot read meanwhile, which is no silence of the server. */
 static void shake(struct connection *connection)
 {
 	const struct timeval most = {.tv_sec = HANG / SECOND};
-	uint64_t begun = now_ns(), took;
 
 	setsockopt(connection->fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
 	client_tls_open(&connection->tls, connection->fd);
-	took = now_ns() - begun;
-	for (unsigned i = 0; i < connection_count; i++)
-		connections[i].moved += took;
+	connection->moved = now_ns();
 }
 
 static void open_connection(struct connection *connection)
@@ -500,6 +497,14 @@ static void receive(struct connection *connection)
 		;
 }
 
+/* Handshakes of other connections may have kept this process from reading what is there. */
+static bool is_silent(const struct connection *connection)
+{
+	int length = 0;
+
+	return ioctl(connection->fd, FIONREAD, &length) < 0 || length == 0;
+}
+
 /* Continues those whose pause is over; returns the time of the next, limited to a while. */
 static uint64_t wake(uint64_t now)
 {
@@ -518,7 +523,8 @@ static uint64_t wake(uint64_t now)
 				receive(connection);
 		} else if (connection->wake && connection->wake < next) {
 			next = connection->wake;
-		} else if (!connection->wake && now > connection->moved + HANG) {
+		} else if (!connection->wake && now > connection->moved + HANG &&
+			   is_silent(connection)) {
 			wrong(connection, "nothing comes");
 		}
 	}
