@@ -66,7 +66,7 @@
  * the loop sleeps.  The time is looked at after some requests, or after so much of heads, a byte of
  * which can cost as much as a request.
  */
-#define SESSION_TURN_NS 1000000u
+#define SESSION_TURN_NS 250000u
 #define SESSION_HEAD_PIECE 512u /* bytes */
 #define SESSION_LAST_MS 1000u	/* for streams that a client opens before it knows of GOAWAY */
 #define SESSION_FRAME_HEAD 9u	/* bytes (RFC 9113, section 4.1) */
