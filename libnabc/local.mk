@@ -35,6 +35,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/cache/grant.c libnabc/cache/grant.h \
 	libnabc/cache/hold.h \
 	libnabc/cache/import.c libnabc/cache/import.h \
+	libnabc/cache/index-alloc.c \
 	libnabc/cache/index-internal.h \
 	libnabc/cache/index-lookup.c \
 	libnabc/cache/index.c libnabc/cache/index.h \
@@ -53,6 +54,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/membership/serve-internal.h \
 	libnabc/membership/serve-listener.c \
 	libnabc/membership/serve.c libnabc/membership/serve.h \
+	libnabc/os/cork.c libnabc/os/cork.h \
 	libnabc/os/descriptor.c libnabc/os/descriptor.h \
 	libnabc/os/device.c libnabc/os/device.h \
 	libnabc/os/futex.h \
@@ -87,7 +89,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/send/epoch.c libnabc/send/epoch.h \
 	libnabc/send/kernel.c libnabc/send/kernel.h \
 	libnabc/send/message.c libnabc/send/message.h \
-	libnabc/send/method.h \
+	libnabc/send/method.c libnabc/send/method.h \
 	libnabc/send/ring-buffers.c libnabc/send/ring-buffers.h \
 	libnabc/send/route-internal.h \
 	libnabc/send/route-learn.c \
@@ -97,6 +99,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/send/send-op.c libnabc/send/send-op.h \
 	libnabc/send/sendfile.c libnabc/send/sendfile.h \
 	libnabc/send/splice.c libnabc/send/splice.h \
+	libnabc/send/transmit-internal.h \
 	libnabc/send/transmit-plan.c \
 	libnabc/send/transmit.c libnabc/send/transmit.h \
 	libnabc/send/zerocopy.c libnabc/send/zerocopy.h \

@@ -61,6 +61,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/coding/compress-rule.c sweet/coding/compress-rule.h \
 	sweet/coding/encoder.c sweet/coding/encoder.h \
 	sweet/config/arch.c sweet/config/arch.h \
+	sweet/config/config-chain.c sweet/config/config-chain.h \
 	sweet/config/config-effect.c sweet/config/config-effect.h \
 	sweet/config/config-file.c sweet/config/config-file.h \
 	sweet/config/config-key-find.c \
@@ -75,6 +76,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/config/config-script.c sweet/config/config-script.h \
 	sweet/config/config-startup.c sweet/config/config-startup.h \
 	sweet/config/config-store.c sweet/config/config-store.h \
+	sweet/config/config-trace.c sweet/config/config-trace.h \
 	sweet/config/config-tree.c sweet/config/config-tree.h \
 	sweet/config/config-value.c sweet/config/config-value.h \
 	sweet/config/config-webdav.c sweet/config/config-webdav.h \
@@ -234,8 +236,10 @@ sweet_libsweet_a_SOURCES = \
 	sweet/handler/filestream-read.c \
 	sweet/handler/filestream.c sweet/handler/filestream.h \
 	sweet/handler/handler-thread.h \
+	sweet/handler/local-redirect.c sweet/handler/local-redirect.h \
 	sweet/handler/password-wait.c sweet/handler/password-wait.h \
 	sweet/handler/phase-checks.c \
+	sweet/handler/phase-folder.c \
 	sweet/handler/phase-handler.c \
 	sweet/handler/phase-header.c \
 	sweet/handler/phase-index.c \
@@ -253,8 +257,8 @@ sweet_libsweet_a_SOURCES = \
 	sweet/handler/static.c sweet/handler/static.h \
 	sweet/handler/status-data.h \
 	sweet/handler/status-field.c sweet/handler/status-field.h \
-	sweet/handler/status-json.c \
-	sweet/handler/status-metrics.c \
+	sweet/handler/status-json.c sweet/handler/status-json.h \
+	sweet/handler/status-metrics.c sweet/handler/status-metrics.h \
 	sweet/handler/status-page.c sweet/handler/status-page.h \
 	sweet/handler/status.c sweet/handler/status.h \
 	sweet/http/accept.c sweet/http/accept.h \
@@ -264,10 +268,12 @@ sweet_libsweet_a_SOURCES = \
 	sweet/http/cachekey.c sweet/http/cachekey.h \
 	sweet/http/chunked.c sweet/http/chunked.h \
 	sweet/http/conditional.c sweet/http/conditional.h \
+	sweet/http/etag.c sweet/http/etag.h \
 	sweet/http/field.c sweet/http/field.h \
 	sweet/http/fields.c sweet/http/fields.h \
 	sweet/http/forwarded.c sweet/http/forwarded.h \
 	sweet/http/mime.c sweet/http/mime.h \
+	sweet/http/multipart.c sweet/http/multipart.h \
 	sweet/http/proxy-protocol.c sweet/http/proxy-protocol.h \
 	sweet/http/range.c sweet/http/range.h \
 	sweet/http/redirect.c sweet/http/redirect.h \

@@ -57,6 +57,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/membership/test-rpc-server-bad \
 	tests/unit/libnabc/membership/test-serve \
 	tests/unit/libnabc/membership/test-serve-access \
+	tests/unit/libnabc/os/test-cork \
 	tests/unit/libnabc/os/test-device \
 	tests/unit/libnabc/os/test-identity \
 	tests/unit/libnabc/os/test-interface \
@@ -72,7 +73,6 @@ NABC_UNITS = \
 	tests/unit/libnabc/os/test-segment \
 	tests/unit/libnabc/os/test-segment-pin \
 	tests/unit/libnabc/os/test-socket \
-	tests/unit/libnabc/os/test-socket-cork \
 	tests/unit/libnabc/policy/test-cleaning \
 	tests/unit/libnabc/policy/test-expiry \
 	tests/unit/libnabc/policy/test-replacement \
@@ -257,14 +257,14 @@ SWEET_UNITS = \
 	tests/unit/sweet/http/test-cachekey \
 	tests/unit/sweet/http/test-chunked \
 	tests/unit/sweet/http/test-conditional \
-	tests/unit/sweet/http/test-conditional-etag \
+	tests/unit/sweet/http/test-etag \
 	tests/unit/sweet/http/test-field \
 	tests/unit/sweet/http/test-fields \
 	tests/unit/sweet/http/test-forwarded \
 	tests/unit/sweet/http/test-mime \
+	tests/unit/sweet/http/test-multipart \
 	tests/unit/sweet/http/test-proxy-protocol \
 	tests/unit/sweet/http/test-range \
-	tests/unit/sweet/http/test-range-multipart \
 	tests/unit/sweet/http/test-redirect \
 	tests/unit/sweet/http/test-request \
 	tests/unit/sweet/http/test-request-contents \

@@ -126,18 +126,7 @@ static inline bool nc_sending_gapless(const struct nc_sending *sending, unsigned
  * Accounts for a call of a method: of `offered` bytes, `moved` were sent (0: none
  * yet).  Returns 1 to continue, 0 after a short send: the socket is full.
  */
-static inline int nc_sending_moved(struct nc_sending *sending, enum NC_method method,
-				   size_t offered, size_t moved)
-{
-	size_t body = nc_message_moved(&sending->message, method, moved);
-
-	if (body) {
-		sending->tally.sends[method]++;
-		sending->tally.bytes[method] += body;
-	}
-	if (moved < offered)
-		sending->tally.partial++;
-	return moved == offered || (moved && sending->retry_short);
-}
+int nc_sending_moved(struct nc_sending *sending, enum NC_method method, size_t offered,
+		     size_t moved);
 
 #endif

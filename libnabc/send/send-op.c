@@ -20,7 +20,7 @@
 #include <sys/socket.h>
 
 #include "cache/index.h"
-#include "os/socket.h"
+#include "os/cork.h"
 #include "os/device.h"
 #include "os/registered.h"
 #include "os/ring.h"

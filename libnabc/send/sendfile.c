@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "os/cork.h"
 #include "os/ring.h"
 #include "os/socket.h"
 #include "send/route.h"

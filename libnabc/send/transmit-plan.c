@@ -21,6 +21,7 @@
 #include "send/message.h"
 #include "send/method.h"
 #include "send/route.h"
+#include "send/transmit-internal.h"
 #include "send/transmit.h"
 #include "send/zerocopy.h"
 #include "store/store.h"

@@ -34,6 +34,7 @@
 #include "send/method.h"
 #include "send/route.h"
 #include "send/splice.h"
+#include "send/transmit-internal.h"
 #include "send/transmit.h"
 
 #define IOVECS 64u

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "os/socket.h"
+#include "os/cork.h"
 #include "send/method.h"
 #include "send/route.h"
 #include "send/zerocopy.h"
@@ -90,17 +90,5 @@ void nc_transmit_stat(struct nc_transmit *transmit, struct NC_cache_stat *stat);
 /* See NC_routes() and NC_route_set().  Return -errno on failure. */
 int nc_transmit_routes(struct nc_transmit *transmit, struct NC_route *routes, unsigned count);
 int nc_transmit_route_set(struct nc_transmit *transmit, const char *address, int method);
-
-/*
- * Of transmit-plan.c, for transmit.c alone: selects the methods that may be tried; returns how many
- * messages this one represents.
- */
-unsigned nc_transmit_consider(struct nc_transmit *transmit, struct nc_sending *sending);
-
-/* Whether the message continues with the decision made at its beginning. */
-bool nc_transmit_resume(struct nc_transmit *transmit, struct nc_sending *sending);
-
-/* Keeps the decision for the call that continues the message, unless the module may send. */
-void nc_transmit_resume_keep(struct nc_transmit *transmit, const struct nc_sending *sending);
 
 #endif

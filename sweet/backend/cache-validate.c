@@ -9,7 +9,7 @@
 
 #include "backend/cache-validate.h"
 #include "base/slice.h"
-#include "http/conditional.h"
+#include "http/etag.h"
 #include "http/fields.h"
 #include "http/request.h"
 #include "respcache/respcache.h"

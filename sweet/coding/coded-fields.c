@@ -10,7 +10,7 @@
 #include "coding/coded-fields.h"
 #include "coding/compress-rule.h"
 #include "http/cachecontrol.h"
-#include "http/conditional.h"
+#include "http/etag.h"
 #include "http/field.h"
 #include "http/fields.h"
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "coding/compress-rule.h"
+#include "config/config-chain.h"
 #include "config/config-effect.h"
 #include "config/config-key.h"
 #include "config/config-tree.h"

@@ -11,11 +11,11 @@
 #include <glib.h>
 
 #include "base/symlinks.h"
-#include "http/conditional.h"
+#include "http/etag.h"
 #include "config/arch.h"
 #include "config/config-key.h"
 #include "config/config-store.h"
-#include "config/config-log.h"
+#include "config/config-trace.h"
 #include "config/configuration.h"
 #include "config/pool-config.h"
 #include "http/forwarded.h"

@@ -9,6 +9,7 @@
 
 #include "base/slice.h"
 #include "base/syntax.h"
+#include "config/config-chain.h"
 #include "config/config-key.h"
 #include "config/config-map.h"
 #include "config/config-tree.h"

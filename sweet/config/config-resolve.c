@@ -12,6 +12,7 @@
 
 #include "base/address.h"
 #include "config/arch.h"
+#include "config/config-chain.h"
 #include "config/config-effect.h"
 #include "config/config-key.h"
 #include "config/config-log.h"
@@ -21,6 +22,7 @@
 #include "config/config-rule.h"
 #include "config/config-scope.h"
 #include "config/config-script.h"
+#include "config/config-trace.h"
 #include "config/config-tree.h"
 #include "config/config-webdav.h"
 #include "config/configuration.h"

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "config/config-chain.h"
 #include "config/config-key.h"
 #include "config/config-map.h"
 #include "config/config-pool.h"

@@ -21,7 +21,7 @@
 #include "event/client-limit.h"
 #include "files/docroot.h"
 #include "files/file-cache.h"
-#include "http/conditional.h"
+#include "http/etag.h"
 #include "http/mime.h"
 
 static const char *folder_of(const struct scope *scope)

@@ -13,6 +13,7 @@
 
 #include "core/transaction.h"
 #include "http/conditional.h"
+#include "http/multipart.h"
 #include "http/range.h"
 
 struct file_cache;

@@ -22,7 +22,7 @@
 #include "files/docroot-open.h"
 #include "files/file-cache.h"
 #include "files/filehead.h"
-#include "http/conditional.h"
+#include "http/etag.h"
 
 /* --- the resource ------------------------------------------------------------------------- */
 

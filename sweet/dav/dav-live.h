@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "files/docroot.h"
-#include "http/conditional.h"
+#include "http/etag.h"
 
 struct dav;
 struct site_scope;

@@ -27,6 +27,7 @@
 #include "files/file-cache.h"
 #include "files/filehead.h"
 #include "http/conditional.h"
+#include "http/etag.h"
 
 struct dav_upload {
 	int folder;

@@ -14,7 +14,7 @@
 #include "files/docroot.h"
 #include "files/file-cache-internal.h"
 #include "files/file-cache.h"
-#include "http/conditional.h"
+#include "http/etag.h"
 #include "http/mime.h"
 #include "log/log.h"
 

@@ -33,7 +33,7 @@
 #include "event/loop.h"
 #include "files/docroot.h"
 #include "http/accept.h"
-#include "http/conditional.h"
+#include "http/etag.h"
 
 struct file_cache;
 struct file_cache_entry;

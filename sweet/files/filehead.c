@@ -9,7 +9,7 @@
 #include "base/date.h"
 #include "files/docroot.h"
 #include "files/filehead.h"
-#include "http/conditional.h"
+#include "http/etag.h"
 
 void filehead_write_coded(struct filehead *head, const struct file_version *version,
 			  enum etag_kind kind, uint64_t size, uint64_t coded, const char *type,

@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "base/slice.h"
-#include "http/conditional.h"
+#include "http/etag.h"
 
 struct file_version;
 
@@ -36,7 +36,7 @@ struct filehead {
 void filehead_write(struct filehead *head, const struct file_version *version, enum etag_kind kind,
 		    const char *type, time_t now);
 
-/* Writes the head of a compressed variant of that version, of that length; coded: see conditional.h. */
+/* Writes the head of a compressed variant of that version, of that length; coded: see etag.h. */
 void filehead_write_coded(struct filehead *head, const struct file_version *version,
 			  enum etag_kind kind, uint64_t length, uint64_t coded, const char *type,
 			  time_t now);

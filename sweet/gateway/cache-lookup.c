@@ -36,6 +36,7 @@
 #include "http/accept.h"
 #include "http/conditional.h"
 #include "http/fields.h"
+#include "http/multipart.h"
 #include "http/range.h"
 #include "http/request.h"
 #include "program/cacheable.h"

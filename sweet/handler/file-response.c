@@ -27,6 +27,7 @@
 #include "handler/file-response.h"
 #include "http/conditional.h"
 #include "http/fields.h"
+#include "http/multipart.h"
 #include "http/range.h"
 
 /* The last bytes of head_buffer are reserved for texts between ranges. */

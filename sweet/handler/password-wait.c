@@ -19,8 +19,6 @@
 #include "handler/phase.h"
 #include "http/request-keep.h"
 #include "http/request.h"
-#include "http/request-keep.h"
-#include "http/request.h"
 
 /* A request that waits for the check of its password. */
 struct wait {

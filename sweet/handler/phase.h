@@ -95,8 +95,8 @@ enum phase phase_no_pool(struct transaction *transaction);
 
 /*
  * What these call: of phase-index.c, whether the path names a folder with an index for the pool,
- * without the slash at its end that the index needs; of phase-handler.c, the redirect to the path
- * with it.
+ * without the slash at its end that the index needs; of phase-folder.c, the redirect to the path with
+ * it.
  */
 bool phase_is_folder(struct transaction *transaction, const struct pool_config *pool, size_t skip);
 enum phase phase_folder(struct transaction *transaction);

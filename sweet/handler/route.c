@@ -12,18 +12,15 @@
 #include <string.h>
 
 #include "base/slice.h"
-#include "base/syntax.h"
 #include "config/configuration.h"
 #include "core/request-memory.h"
 #include "core/site.h"
-#include "core/transaction.h"
+#include "handler/local-redirect.h"
 #include "handler/phase.h"
 #include "handler/route.h"
 #include "handler/static.h"
 #include "handler/status.h"
-#include "http/request-keep.h"
 #include "http/request.h"
-#include "log/log.h"
 #include "rules/path-pattern.h"
 
 enum row {
@@ -147,83 +144,6 @@ static enum respond route_proceed(struct transaction *transaction)
 	}
 }
 
-/*
- * A program's redirect to a path of the same server, which the server follows itself (RFC 3875,
- * section 6.2.2).
- */
-#define REDIRECTS_MAX 10
-
-/* Whether the field describes a body, which the new request does not have. */
-static bool is_of_body(struct slice name)
-{
-	return slice_is(name, "Content-Length") || slice_is(name, "Content-Type") ||
-	       slice_is(name, "Transfer-Encoding") || slice_is(name, "Expect");
-}
-
-static void append_field(GString *text, struct slice name, struct slice value)
-{
-	g_string_append_printf(text, "%.*s: %.*s\r\n", (int)name.length, name.at, (int)value.length,
-			       value.at);
-}
-
-static bool is_escape(const char *at, const char *end)
-{
-	return end - at >= 3 && g_ascii_isxdigit(at[1]) && g_ascii_isxdigit(at[2]);
-}
-
-/*
- * Programs write names as they are: with blanks, UTF-8 and all else that a client escapes.  Escapes
- * stay; a '%' that begins none is one of a name.
- */
-static void append_target(GString *text, struct slice target)
-{
-	const char *end = target.at + target.length;
-
-	for (const char *at = target.at; at < end; at++)
-		if (syntax_is(*at, SYNTAX_TARGET) && (*at != '%' || is_escape(at, end)))
-			g_string_append_c(text, *at);
-		else
-			g_string_append_printf(text, "%%%02X", (unsigned char)*at);
-}
-
-/*
- * Makes a GET or HEAD request for target, a path with a query, in which bytes that have no place in
- * a URL are escaped, with the fields of the kept request except those about a body.  Parses it
- * into *request, which points into the returned text (free it with g_string_free()).
- *
- * Counts it as one of the transaction's redirects.  Sets *good to false, and logs why, if target is
- * no path or there are too many redirects.
- */
-static GString *redirect_request(struct transaction *transaction, const struct kept_request *kept,
-				 struct slice target, struct request *request, bool *good)
-{
-	GString *text = g_string_sized_new(kept->length + target.length);
-
-	request_recall(request, kept);
-	g_string_append(text, transaction->head_only ? "HEAD " : "GET ");
-	append_target(text, target);
-	g_string_append_printf(text, " HTTP/1.%u\r\n", request->minor);
-	/* The host of an absolute target replaces the Host field. */
-	if (request->host.length || request_find(request, "Host"))
-		append_field(text, (struct slice){"Host", 4}, request->host);
-	for (unsigned i = 0; i < request->header_count; i++) {
-		const struct request_header *field = &request->headers[i];
-
-		if (!is_of_body(field->name) && !slice_is(field->name, "Host"))
-			append_field(text, field->name, field->value);
-	}
-	g_string_append(text, "\r\n");
-	*good = ++transaction->route.redirects <= REDIRECTS_MAX &&
-		!request_parse(request, text->str, text->len);
-	if (!*good)
-		log_warning("%s: a program redirects to \"%.*s\", %s",
-			    transaction->peer.remote_addr, (int)target.length, target.at,
-			    transaction->route.redirects > REDIRECTS_MAX
-				    ? "for the eleventh time: refused"
-				    : "which is not a path: refused");
-	return text;
-}
-
 /* Responds for a request that a program has made of the client's, by that function. */
 static void respond_again(struct transaction *transaction, const struct kept_request *kept,
 			  struct slice target, enum respond (*by)(struct transaction *transaction))
@@ -238,7 +158,7 @@ static void respond_again(struct transaction *transaction, const struct kept_req
 		transaction_done(transaction);
 		return;
 	}
-	text = redirect_request(transaction, kept, target, &request, &good);
+	text = local_redirect_request(transaction, kept, target, &request, &good);
 	transaction->upload.has = false;
 	if (good) {
 		transaction->request = &request;

@@ -6,9 +6,8 @@
 #ifndef SWEET_STATUS_DATA_H
 #define SWEET_STATUS_DATA_H
 
-#include <glib.h>
-#include <stdint.h>
 #include <nabc.h>
+#include <stdint.h>
 
 #include "base/histogram.h"
 #include "core/server.h"
@@ -20,8 +19,6 @@
 #include "files/spool.h"
 #include "log/span-export.h"
 #include "respcache/respcache.h"
-
-struct status_data;
 
 #define STATUS_ROUTES_MAX 16u
 
@@ -93,12 +90,5 @@ static inline double status_share(uint64_t part, uint64_t rest)
 {
 	return part ? (double)part / ((double)part + (double)rest) : 0;
 }
-
-/* As JSON text, for programs and for the status page (status-json.c). */
-GString *status_json(const struct status_data *data);
-
-/* In Prometheus' text format, version 0.0.4 (status-metrics.c). */
-#define STATUS_METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
-GString *status_metrics(const struct status_data *data);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * status-json.c - see status-data.h.  Each object has its own line, for human readers.  No I/O and
+ * status-json.c - see status-json.h.  Each object has its own line, for human readers.  No I/O and
  * no state.
  */
 #include <nabc.h>
-#include <glib.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -14,6 +13,7 @@
 #include "files/file-cache.h"
 #include "handler/status-data.h"
 #include "handler/status-field.h"
+#include "handler/status-json.h"
 
 /* Adds the members of a group to the open object. */
 static void add_fields(struct json *json, const struct status_data *data, const char *group)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * status-metrics.c - see status-data.h.  Units are seconds and bytes, as is usual for this
+ * status-metrics.c - see status-metrics.h.  Units are seconds and bytes, as is usual for this
  * format.  No I/O and no state.
  */
 #include <nabc.h>
-#include <glib.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,6 +12,7 @@
 #include "base/histogram.h"
 #include "handler/status-data.h"
 #include "handler/status-field.h"
+#include "handler/status-metrics.h"
 
 #define U "%" G_GUINT64_FORMAT
 

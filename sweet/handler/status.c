@@ -39,6 +39,8 @@
 #include "gateway/worker-channel.h"
 #include "gateway/worker.h"
 #include "handler/status-data.h"
+#include "handler/status-json.h"
+#include "handler/status-metrics.h"
 #include "handler/status-page.h"
 #include "handler/status.h"
 #include "http/request.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-conditional.c - the fields of preconditions (sweet/http/conditional.c):
+ * fuzz-conditional.c - the fields of preconditions (sweet/http/conditional.c, etag.c):
  * the copies equal the request's fields, and the verdicts obey the rules that hold for
  * any fields.
  */
@@ -10,6 +10,7 @@
 
 #include "base/slice.h"
 #include "http/conditional.h"
+#include "http/etag.h"
 #include "http/request.h"
 
 #include "fuzz.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-range.c - the Range field and the body of its response
- * (sweet/http/range.c): ranges are within the file and do not overlap, were
+ * fuzz-range.c - the Range field (sweet/http/range.c) and the body of its response
+ * (sweet/http/multipart.c): ranges are within the file and do not overlap, were
  * requested, and the body has the announced length.  The first byte of the input
  * selects the size of the file.
  */
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/slice.h"
+#include "http/multipart.h"
 #include "http/range.h"
 
 #include "fuzz.h"

@@ -8,7 +8,7 @@
 #include <nabc-worker.h>
 #include <nabc.h>
 
-#include "os/socket.h"
+#include "os/cork.h"
 #include "send/transmit.h"
 
 #include "suite.h"

@@ -27,7 +27,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "os/socket.h"
+#include "os/cork.h"
 #include "os/ring.h"
 #include "send/transmit.h"
 #include "send/zerocopy.h"

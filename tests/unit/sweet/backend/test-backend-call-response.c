@@ -18,7 +18,6 @@
 #include "base/timer.h"
 #include "core/transaction.h"
 #include "http/request-keep.h"
-#include "http/request.h"
 #include "http/response.h"
 
 #include "call-fixture.h"

@@ -11,7 +11,7 @@
 #include "base/slice.h"
 #include "files/docroot.h"
 #include "files/filehead.h"
-#include "http/conditional.h"
+#include "http/etag.h"
 
 #include "suite.h"
 

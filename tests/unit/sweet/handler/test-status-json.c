@@ -12,6 +12,7 @@
 
 #include "handler/status-data.h"
 #include "handler/status-field.h"
+#include "handler/status-json.h"
 
 #include "status-fixture.h"
 #include "suite.h"

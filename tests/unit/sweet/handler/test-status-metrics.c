@@ -9,6 +9,7 @@
 
 #include "handler/status-data.h"
 #include "handler/status-field.h"
+#include "handler/status-metrics.h"
 
 #include "status-fixture.h"
 #include "suite.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-socket-cork.c - unit tests of corks: which corks the library has set, that it lifts
+ * test-cork.c - unit tests of cork.c: which corks the library has set, that it lifts
  * no other, and that held back bytes can be sent.
  */
 #include <netinet/in.h>
@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "os/socket.h"
+#include "os/cork.h"
 
 #include "suite.h"
 

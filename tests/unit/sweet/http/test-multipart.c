@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-range-multipart.c - unit tests of range.c: the text between ranges; the announced
+ * test-multipart.c - unit tests of multipart.c: the text between ranges; the announced
  * length equals the length of the sent bytes.
  */
 #include <stdint.h>
 #include <string.h>
 
 #include "base/slice.h"
+#include "http/multipart.h"
 #include "http/range.h"
 
 #include "suite.h"

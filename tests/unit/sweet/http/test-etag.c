@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-conditional-etag.c - unit tests of conditional.c: tags of versions, and lists of tags.
+ * test-etag.c - unit tests of etag.c: tags of versions, and lists of tags.
  */
 #include <glib.h>
 #include <ctype.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/slice.h"
-#include "http/conditional.h"
+#include "http/etag.h"
 
 #include "suite.h"
 
