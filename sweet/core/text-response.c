@@ -36,7 +36,7 @@ static void text_finish(struct transaction *transaction)
 	g_bytes_unref(text_response_of(transaction)->bytes);
 }
 
-/* Makes a piece of the bytes, in a unit whose id nobody else knows. */
+/* Makes a piece of the bytes, in a unit whose id no other code knows. */
 static int make_unit(const char *data, size_t length, struct piece *piece)
 {
 	struct NC_range range = {.length = length};
