@@ -897,6 +897,7 @@ kernel_tests = \
 	tests/kernel/library.c \
 	tests/kernel/library.h \
 	tests/kernel/run-guest.sh \
+	tests/kernel/server.sh \
 	tests/kernel/test-access.c \
 	tests/kernel/test-arena.c \
 	tests/kernel/test-bytes.c \

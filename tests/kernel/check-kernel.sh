@@ -205,7 +205,7 @@ for series in ${KERNELS:-6.1 6.12}; do
 	for program in $programs; do
 		files="$files $builddir/$program:/bin/${program##*/}"
 	done
-	files="$files $clients"
+	files="$files $clients $here/server.sh:/tests/server.sh"
 	for name in "$@"; do
 		files="$files $work/tests/$name:/tests/$name"
 	done

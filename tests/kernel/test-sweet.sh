@@ -22,24 +22,13 @@ huge=5242880
 trap '[ -z "$server" ] || kill -9 $server 2>/dev/null; rm -rf $work' EXIT
 trap 'exit 1' HUP INT TERM
 
+. /tests/server.sh
+
 die()
 {
 	echo "test-sweet: $*"
 	cat $said $log
 	exit 1
-}
-
-# await WHY COMMAND...: until the command is true, at most a minute.
-await()
-{
-	local why=$1 i=0
-
-	shift
-	until "$@"; do
-		[ $i -lt 600 ] || die "$why"
-		i=$((i + 1))
-		usleep 100000
-	done
 }
 
 tested()
@@ -60,12 +49,6 @@ start()
 		--listen 127.0.0.1:$port --root $site --cache-size 64M --cache-socket $NABC_CACHE \
 		--worker /generate=/bin/generate $*" >$log 2>&1 &
 	server=$!
-}
-
-listening()
-{
-	kill -0 $server 2>/dev/null || die "the server ended"
-	grep -q 'sweet: listening on' $log
 }
 
 serve()

@@ -25,6 +25,8 @@ old=ECDHE-ECDSA-AES256-GCM-SHA384
 trap '[ -z "$server" ] || kill -9 $server 2>/dev/null; rm -rf $work' EXIT
 trap 'exit 1' HUP INT TERM
 
+. /tests/server.sh
+
 die()
 {
 	echo "test-tls: $*"
@@ -47,8 +49,6 @@ page()
 # serve OPTION...: starts the server.
 serve()
 {
-	local i=0
-
 	# Else the line of the last server could be found.
 	: >$log
 	sweet --listen $here:$port,tls --listen 127.0.0.1:$port,tls --listen 127.0.0.1:$clear \
@@ -56,12 +56,7 @@ serve()
 		--cache-size 16M --worker /generate=/bin/generate --cgi /cgi=$work/cgi \
 		--log-level debug "$@" >$log 2>&1 &
 	server=$!
-	until grep -q 'sweet: listening on' $log; do
-		kill -0 $server 2>/dev/null || die "the server ended: $*"
-		[ $i -lt 600 ] || die "no server: $*"
-		i=$((i + 1))
-		usleep 100000
-	done
+	await "no server: $*" listening
 }
 
 # It completes pending work, and exits with success.
@@ -82,14 +77,6 @@ peer()
 fetch()
 {
 	peer tls-client -a $here "$@" >$said 2>&1 || die "tls-client $* ends with $?"
-}
-
-# The number NAME of a group of the status.
-status()
-{
-	curl --silent --show-error --max-time 60 http://127.0.0.1:$clear/.sweet/status |
-		tr -d ' \n' | sed -n "s/.*\"$1\":{\([^{}]*\).*/\1/p" | tr ',' '\n' |
-		sed -n "s/^\"$2\"://p"
 }
 
 # Whether the kernel encrypted on all connections, or on none, as $wanted says.
@@ -219,12 +206,7 @@ for io in uring epoll; do
 	tested "ends by $io"
 done
 
-i=0
-until unloaded; do
-	[ $i -lt 100 ] || die "the module tls cannot be unloaded"
-	i=$((i + 1))
-	usleep 100000
-done
+await "the module tls cannot be unloaded" unloaded
 wanted=0
 for io in uring epoll; do
 	serve --io $io

@@ -32,6 +32,8 @@ stop()
 trap stop EXIT
 trap 'exit 1' HUP INT TERM
 
+. /tests/server.sh
+
 die()
 {
 	echo "test-torture-tls: $* (TORTURE_SEED=$seed)"
@@ -39,19 +41,6 @@ die()
 	netstat -tn | grep :$port
 	grep -v 'TLS' $log | tail -n 40
 	exit 1
-}
-
-# await WHY COMMAND...: until the command is true, at most a minute.
-await()
-{
-	local why=$1 i=0
-
-	shift
-	until "$@"; do
-		[ $i -lt 600 ] || die "$why"
-		i=$((i + 1))
-		usleep 100000
-	done
 }
 
 # Replaced as a whole; every second time the workers are different ones.
@@ -83,12 +72,6 @@ CONF
 	mv $work/fresh $work/conf
 }
 
-listening()
-{
-	kill -0 $server 2>/dev/null || die "the server ended"
-	grep -q 'sweet: listening on' $log
-}
-
 serve()
 {
 	: >$log
@@ -96,14 +79,6 @@ serve()
 	sweet --config $work/conf >$log 2>&1 &
 	server=$!
 	await "no server" listening
-}
-
-# The number NAME of a group of the status.
-status()
-{
-	curl --silent --show-error --max-time 60 http://127.0.0.1:$clear/.sweet/status |
-		tr -d ' \n' | sed -n "s/.*\"$1\":{\([^{}]*\).*/\1/p" | tr ',' '\n' |
-		sed -n "s/^\"$2\"://p"
 }
 
 # The client of this status alone.
