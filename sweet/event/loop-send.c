@@ -226,6 +226,7 @@ void loop_send_start(struct loop *loop, struct loop_send *op, int fd)
 {
 	op->message.size = sizeof(op->message);
 	op->fd = fd;
+	op->result = 0;
 	if (submit(loop, op))
 		counter_add(&loop->counts.batched, 1);
 	else

@@ -88,7 +88,7 @@ struct loop_send {
 	/* The socket is full; may be called repeatedly; may be NULL. */
 	void (*waits)(struct loop_send *op);
 	int fd;
-	int result;
+	int result;	       /* what sent() will get; 0 until then */
 	struct list_node node; /* the loop's */
 };
 

@@ -439,6 +439,8 @@ void upstream_ended(struct upstream_link *link, int error)
 		upstream_complete(link, NULL, false);
 		return;
 	}
+	if (!error && !stale && upstream_link_is_unsent(link))
+		error = upstream_link_send_error(link);
 	if (error)
 		g_snprintf(fault, sizeof(fault), "the connection broke: %s", strerror(-error));
 	else

@@ -357,6 +357,11 @@ bool upstream_link_is_unsent(const struct upstream_link *link)
 	return !link->taken && link->send.message.skip == 0 && !(link->sending && link->send.batch);
 }
 
+int upstream_link_send_error(const struct upstream_link *link)
+{
+	return link->sending ? link->send.result : 0;
+}
+
 bool upstream_link_is_read(const struct upstream_link *link)
 {
 	const struct sockaddr *address = (const struct sockaddr *)&link->upstream->address.address;

@@ -152,6 +152,12 @@ bool upstream_link_has_bytes(const struct upstream_link *link);
 bool upstream_link_is_unsent(const struct upstream_link *link);
 
 /*
+ * Returns the negated errno of a send that has failed and is not reported yet, or 0.  The system
+ * tells an error once: after a send had it, a read finds only the end of the connection.
+ */
+int upstream_link_send_error(const struct upstream_link *link);
+
+/*
  * Returns true if the application has read all that was sent, as far as the system tells: only for
  * Unix sockets.
  */

@@ -6,6 +6,8 @@
  * except those without one; the loop has a thread, the test is the application.
  */
 #include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,8 @@
 #include <unistd.h>
 #include <nabc.h>
 
+#include "base/address.h"
+#include "base/balancer.h"
 #include "base/slice.h"
 #include "program/fcgi.h"
 #include "upstream/fcgi-message.h"
@@ -114,6 +118,53 @@ START_TEST(test_nobody_listens)
 	ck_assert_ptr_null(client.link);
 	ck_assert_int_eq(client.error, -ECONNREFUSED);
 	listener = socket(AF_UNIX, SOCK_STREAM, 0);
+	end(&client);
+}
+END_TEST
+
+/* A port of which no socket listens, and which no other process gets meanwhile. */
+static void move_to_refused_port(struct client *client)
+{
+	struct sockaddr *address = (struct sockaddr *)&client->upstream.address.address;
+
+	close(listener);
+	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	*(struct sockaddr_in *)address = (struct sockaddr_in){
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	client->upstream.address.length = sizeof(struct sockaddr_in);
+	ck_assert_int_eq(bind(listener, address, client->upstream.address.length), 0);
+	ck_assert_int_eq(getsockname(listener, address, &client->upstream.address.length), 0);
+}
+
+/* After the refusal has come, as the owner that reads before the loop reports the send. */
+static void send_when_refused(void *argument)
+{
+	struct client *client = argument;
+	char byte;
+
+	open_link(client);
+	ck_assert_ptr_nonnull(client->link);
+	ck_assert_int_eq(poll(&(struct pollfd){.fd = client->link->fd, .events = POLLIN}, 1, -1),
+			 1);
+	request_fcgi(client);
+	ck_assert_int_eq(client->error, 0);
+	ck_assert(upstream_link_is_unsent(client->link));
+	ck_assert_int_eq(recv(client->link->fd, &byte, 1, MSG_DONTWAIT), 0);
+	ck_assert_int_eq(upstream_link_send_error(client->link), -ECONNREFUSED);
+}
+
+START_TEST(test_refused)
+{
+	struct client client;
+
+	begin(&client, _i);
+	move_to_refused_port(&client);
+	ck_assert_int_eq(fcgi_message_make(&client.message, block(), (struct NC_range){0}, false),
+			 0);
+	call(&runner, send_when_refused, &client);
+	AWAIT(client.broke != 1);
+	SEEN(client.broke == -ECONNREFUSED);
+	ck_assert_int_eq(upstream_link_send_error(client.link), 0);
 	end(&client);
 }
 END_TEST
@@ -362,6 +413,7 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_pieces, first, KINDS);
 	tcase_add_loop_test(tcase, test_broken, first, KINDS);
 	tcase_add_loop_test(tcase, test_nobody_listens, first, KINDS);
+	tcase_add_loop_test(tcase, test_refused, first, KINDS);
 	tcase_add_loop_test(tcase, test_rest, first, KINDS);
 	tcase_add_loop_test(tcase, test_again, first, KINDS);
 	tcase_add_loop_test(tcase, test_rest_at_its_end, first, KINDS);
