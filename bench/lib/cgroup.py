@@ -13,7 +13,7 @@ import time
 from .process import Failure
 
 ROOT = "/sys/fs/cgroup"
-REMOVE_SECONDS = 5
+REMOVE_SECONDS = 60
 
 
 class Unavailable(Failure):

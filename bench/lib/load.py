@@ -24,7 +24,7 @@ from .servers import NO_GROUP, find_built, find_program, http_connection
 
 GRACE_SECONDS = 20
 SOON_SECONDS = 2
-CHECK_SECONDS = 10
+CHECK_SECONDS = 60  # until a server that is there is taken for one that hangs
 
 
 def check(name, port, pages, address="127.0.0.1", tls=None):

@@ -14,7 +14,7 @@ import subprocess
 from .process import LIBC, Failure
 
 CLONE_NEWNET = 0x40000000
-RUN_SECONDS = 10
+RUN_SECONDS = 60
 SERVER, CLIENT = "10.77.0.1", "10.77.0.2"
 
 

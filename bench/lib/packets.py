@@ -26,7 +26,7 @@ MSG_FASTOPEN = 0x20000000
 FASTOPEN_BOTH = 3  # net.ipv4.tcp_fastopen: clients and servers
 BODY, REQUEST = 1024, 60
 PATH = "/body"
-WAIT_SECONDS = 5
+WAIT_SECONDS = 60
 EXCHANGES_MOST = 20  # for one that no timer disturbs
 MARK_PORT = 9
 # A window of two segments.  The answer takes so much of the memory behind it that the window

@@ -15,7 +15,7 @@ SIZES, QUICK_SIZES = (1 << 10, 10 << 10), (1 << 10,)
 CONNECTIONS = 64
 THREADS = (1, 2, 4)
 WORKERS = (1, 2)
-STATUS_SECONDS = 5
+STATUS_SECONDS = 60
 # Targets: CPU time of a request and requests/s compared with fewer threads, and with as many as
 # CPUs.
 CPU_BAR, RATE_BAR, BALANCE_BAR = 1.1, 0.9, 0.5

@@ -236,7 +236,7 @@ class NullFiles(Server):
     own_bodies = True
     READY = "null-server: ready"
     SPLICE_FROM = 256 << 10  # below, a copy is cheaper than splicing pages
-    ANSWER_SECONDS = 5
+    ANSWER_SECONDS = 60
 
     def __init__(self, context, backend, count):
         super().__init__("null" if backend == "uring" else "null-" + backend,
