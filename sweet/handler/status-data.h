@@ -54,7 +54,7 @@ struct status_data {
 	char socket_options[SOCKET_OPTIONS_TEXT]; /* options that differ from the defaults */
 	uint64_t draining;			  /* 1: it is ending */
 	uint64_t threads;
-	struct status_thread thread[SERVER_THREADS_MAX];
+	struct status_thread *thread; /* each of them */
 
 	uint64_t accepted, open, states[CONNECTION_STATES];
 	uint64_t connection_limit; /* 0: none */

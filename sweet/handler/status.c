@@ -3,6 +3,7 @@
  * status.c - see status.h.  Runs on the thread of the request, and adds up the counters of all
  * threads without waiting for them.
  */
+#include <errno.h>
 #include <nabc.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -256,13 +257,31 @@ static void add_jobs(struct thread_pool_stat *jobs, struct thread_pool *thread_p
 	jobs->cancelled += stat.cancelled;
 }
 
+/* Returns NULL without memory. */
+static struct status_data *data_new(unsigned threads)
+{
+	struct status_data *data = g_try_new0(struct status_data, 1);
+	struct status_thread *thread = g_try_new0(struct status_thread, threads);
+
+	if (!data || !thread) {
+		g_free(data);
+		g_free(thread);
+		return NULL;
+	}
+	data->thread = thread;
+	return data;
+}
+
+/* Returns NULL without memory. */
 static struct status_data *collect(const struct transaction *transaction)
 {
 	const struct server *server = transaction->thread->server;
 	const struct site *site = transaction->config_ref->site;
 	const struct config *config = site->config;
-	struct status_data *data = g_new0(struct status_data, 1);
+	struct status_data *data = data_new(server->threads);
 
+	if (!data)
+		return NULL;
 	add_process(data, server);
 	socket_options_write(&config->sockets, data->socket_options);
 	data->generation = site->number;
@@ -302,6 +321,7 @@ static void data_free(struct status_data *data)
 		g_strfreev(data->pools[i].addresses);
 	}
 	g_free(data->pools);
+	g_free(data->thread);
 	g_free(data);
 }
 
@@ -318,6 +338,7 @@ static bool wants_html(const struct request *request)
 	return false;
 }
 
+/* Returns NULL without memory. */
 static GString *write_text(const struct transaction *transaction, enum form form, GString *head,
 			   const char **type)
 {
@@ -335,6 +356,8 @@ static GString *write_text(const struct transaction *transaction, enum form form
 	default:
 		*type = form == FORM_METRICS ? STATUS_METRICS_TYPE : "application/json";
 		data = collect(transaction);
+		if (!data)
+			return NULL;
 		text = form == FORM_METRICS ? status_metrics(data) : status_json(data);
 		data_free(data);
 		return text;
@@ -361,9 +384,9 @@ enum respond status_respond(struct transaction *transaction)
 	transaction->response.head_length = head->len;
 	memcpy(transaction->head_buffer, head->str, head->len);
 	g_string_free(head, TRUE);
-	error = text_response_set(transaction, type, text);
+	error = text ? text_response_set(transaction, type, text) : -ENOMEM;
 	if (!error)
 		return RESPOND_NOW;
 	transaction->response.head_length = 0;
-	return transaction_fail(transaction, 503, "The cache has no room for the status.");
+	return transaction_fail(transaction, 503, "There is no memory for the status.");
 }

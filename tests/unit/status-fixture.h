@@ -29,6 +29,9 @@ static struct status_pool hard_pools[2] = {
 	{.prefix = "/none", .argv = hard_argv + 2},
 };
 
+static struct status_thread hard_threads[2] = {{"epoll", 11, 12, 13, 14},
+					       {"epoll", 21, 22, 23, 24}};
+
 static inline struct status_data *make_data(void)
 {
 	struct status_data *data = g_new0(struct status_data, 1);
@@ -43,8 +46,7 @@ static inline struct status_data *make_data(void)
 	data->arch = "mt";
 	strcpy(data->socket_options, "fastopen 16");
 	data->io = "epoll (no io_uring: \"" HARD "\")";
-	data->thread[0] = (struct status_thread){"epoll", 11, 12, 13, 14};
-	data->thread[1] = (struct status_thread){"epoll", 21, 22, 23, 24};
+	data->thread = hard_threads;
 	data->started_ms = 1500000000123;
 	data->cpu_user_us = 3000001;
 	strcpy(data->cache.uring, "used");

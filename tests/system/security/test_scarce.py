@@ -6,6 +6,7 @@ import contextlib
 import glob
 import os
 import re
+import resource
 import signal
 import struct
 import subprocess
@@ -141,6 +142,19 @@ def test_little_address_space(kind, top, tmp_path, more):
             assert server.process.poll() is None, which
         server.wait_status(lambda now: now["connections"]["open"] == 1)
         assert fetch(server.port, "/small").body == b"small\n"
+
+
+def test_status_without_memory(kind, top, tmp_path):
+    """An operator looks at the status when the server can get no more address space."""
+    with running(kind, top / "root", "--config", top / "sweet.conf", "--cache-size",
+                 "8M") as server:
+        pid, limit = server.process.pid, resource.RLIMIT_AS
+        size = int(open(f"/proc/{pid}/statm").read().split()[0]) * resource.getpagesize()
+        before = resource.prlimit(pid, limit, (size, -1))
+        for form in ("status", "status.json", "metrics"):
+            assert fetch(server.port, f"/.sweet/{form}").status in (200, 503)
+        resource.prlimit(pid, limit, before)
+        assert server.status()["responses"]["2xx"] >= 1
 
 
 def start_of(top, kind):
