@@ -683,6 +683,7 @@ EXTRA_DIST += \
 
 TESTS += \
 	tests/check-abi.sh \
+	tests/check-blocking.sh \
 	tests/check-calls.sh \
 	tests/check-docs.sh \
 	tests/check-floors.sh \
@@ -709,6 +710,7 @@ EXTRA_DIST += \
 	libnabc/libnabc.abi \
 	tests/abi-exceptions.txt \
 	tests/check-abi.sh \
+	tests/check-blocking.sh \
 	tests/check-calls.sh \
 	tests/check-docs.sh \
 	tests/check-hardening.sh \

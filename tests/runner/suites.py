@@ -115,9 +115,9 @@ def in_tree(context, tree, *command):
 
 
 def checks(context, suite):
-    for name in ("check-abi", "check-calls", "check-man", "check-docs", "check-floors", "check-hardening",
-                 "check-lists", "check-memory", "check-mirror", "check-names", "check-uses", "check-version",
-                 "check-words", "check-readme"):
+    for name in ("check-abi", "check-blocking", "check-calls", "check-man", "check-docs", "check-floors",
+                 "check-hardening", "check-lists", "check-memory", "check-mirror", "check-names", "check-uses",
+                 "check-version", "check-words", "check-readme"):
         command = in_tree(context, "build", context.script("tests", f"{name}.sh"))
         yield context.job(suite, name, command, after=built("build"))
     yield check_includes(context, suite, PRODUCT)
