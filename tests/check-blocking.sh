@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# check-blocking.sh - what each call can wait for is said in four places, which must agree:
+# check-blocking.sh - what each call can wait for stands in four places, which must agree:
 #
 #   page     the sentence "Blocking (see nabc(7)): ..." of each page of section 3, which names
 #            every call of the page once
 #   headers  every declared call has a page with such a sentence
 #   guide    the table "What can block" of doc/embedding.md names the calls that wait
-#   tests    the rows CALL(NC_call, WHAT, ...) of tests/unit/libnabc/ make each call while its peer
-#            is stopped; UNTESTED() says why that is not possible
+#   tests    the rows CALL(NC_call, WHAT, ...) of tests/unit/libnabc/test-blocking*.c make each call
+#            of libnabc while its peer is stopped; UNTESTED() says why that is not possible.  A call
+#            that can wait may also have a row NEVER, for the cases in which it does not
 #
 # Environment: srcdir, the top of the sources (default: above this script).
 # Exit status: 0 good, 1 not.
@@ -50,9 +51,10 @@ sentence()
 	' "$1" 2>>"$tmp/faults"
 }
 
+# declared FOLDER...: what the headers there declare.
 declared()
 {
-	sed -e 's|/\*.*\*/||' "$srcdir"/libnabc/include/nabc*.h "$srcdir"/libnabc-glib/nabc*.h |
+	(cd "$srcdir" && for folder; do cat "$folder"/nabc*.h; done) | sed -e 's|/\*.*\*/||' |
 		awk '/^ ?\*|^\/\*|^[ \t]+\*|^#|typedef/ { next }
 		{
 			while (match($0, /NC_[a-z0-9_]+\(/)) {
@@ -76,7 +78,8 @@ guide()
 	}' "$srcdir/doc/embedding.md" | sort -u
 }
 
-tests()
+# Rows of tests, as above.
+rows()
 {
 	cat "$srcdir"/tests/unit/libnabc/test-blocking*.c |
 		grep -oE '(CALL|UNTESTED)\(NC_[a-z_]+, [A-Z]+' |
@@ -102,7 +105,7 @@ done
 sort "$tmp/all" | uniq -d | sed 's/^/twice in the pages: /' >>"$tmp/faults"
 sort -u "$tmp/all" >"$tmp/pages"
 
-declared >"$tmp/declared"
+declared libnabc/include libnabc-glib >"$tmp/declared"
 [ -s "$tmp/declared" ] || echo "no call is declared: check srcdir" >>"$tmp/faults"
 awk '{ print $1 }' "$tmp/pages" | sort -u >"$tmp/called"
 differ "$tmp/declared" "$tmp/called" "declared, without a sentence in a page" \
@@ -113,8 +116,18 @@ grep -v ' never$' "$tmp/pages" >"$tmp/waiting"
 differ "$tmp/waiting" "$tmp/guide" "in a page, but not in the table of doc/embedding.md" \
 	"in the table of doc/embedding.md, but in no page"
 
+# The small library for GLib has no call that waits.
+declared libnabc/include >"$tmp/tested"
+rows >"$tmp/rows"
+join "$tmp/tested" "$tmp/pages" | sort >"$tmp/claimed"
+grep -v ' never$' "$tmp/rows" | awk '{ print $1 }' | sort -u >"$tmp/can-wait"
+{ grep -v ' never$' "$tmp/rows"; grep ' never$' "$tmp/rows" | join -v 1 - "$tmp/can-wait"; } |
+	sort >"$tmp/shown"
+differ "$tmp/claimed" "$tmp/shown" "in a page, without a row in tests/unit/libnabc/test-blocking*.c" \
+	"in a row of tests/unit/libnabc/test-blocking*.c, but in no page"
+
 if [ -s "$tmp/faults" ]; then
 	sed 's/^/check-blocking: /' "$tmp/faults"
 	exit 1
 fi
-echo "check-blocking: pages and table agree on $(wc -l <"$tmp/called") calls"
+echo "check-blocking: pages, table and tests agree on $(wc -l <"$tmp/called") calls"

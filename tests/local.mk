@@ -113,6 +113,9 @@ NABC_UNITS = \
 	tests/unit/libnabc/store/test-unit-checksum \
 	tests/unit/libnabc/store/test-unit-checksum-make \
 	tests/unit/libnabc/store/test-unit-snapshot \
+	tests/unit/libnabc/test-blocking \
+	tests/unit/libnabc/test-blocking-locks \
+	tests/unit/libnabc/test-blocking-worker \
 	tests/unit/libnabc/test-degradation \
 	tests/unit/libnabc/test-degradation-zerocopy \
 	tests/unit/libnabc/test-hostile \
@@ -813,6 +816,8 @@ EXTRA_DIST += \
 	tests/folders.txt \
 	tests/unit/async-fixture.h \
 	tests/unit/backend-fixture.h \
+	tests/unit/blocking-fixture.h \
+	tests/unit/blocking-peer.h \
 	tests/unit/by-method.h \
 	tests/unit/call-fixture.h \
 	tests/unit/channel-fixture.h \
