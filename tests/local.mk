@@ -27,6 +27,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/api/test-nabc-pin \
 	tests/unit/libnabc/api/test-nabc-pressure \
 	tests/unit/libnabc/api/test-nabc-process \
+	tests/unit/libnabc/api/test-nabc-refused \
 	tests/unit/libnabc/api/test-nabc-send \
 	tests/unit/libnabc/api/test-nabc-share \
 	tests/unit/libnabc/api/test-nabc-sizes \
