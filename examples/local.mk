@@ -6,6 +6,14 @@ dist_examples_DATA = \
 	examples/example.h \
 	examples/glib-server.c \
 	examples/uring-server.c
+# The programs of a third party, a server and its worker: tests/system/library/test_consumer.py.
+consumerdir = $(examplesdir)/consumer
+dist_consumer_DATA = \
+	tests/system/library/consumer/Makefile \
+	tests/system/library/consumer/client.c \
+	tests/system/library/consumer/fetch.c \
+	tests/system/library/consumer/server.c \
+	tests/system/library/consumer/worker.c
 
 if SWEET
 check_PROGRAMS += examples/epoll-server examples/glib-server examples/uring-server

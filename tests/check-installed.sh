@@ -44,6 +44,13 @@ for name in epoll-server uring-server glib-server; do
 		die "the example $example does not compile"
 done
 
+# So do a server, its worker and their client, with a Makefile.
+for place in ${EXAMPLES:-"$PREFIX/share/doc/nabc/examples"}; do
+	[ ! -d "$place/consumer" ] || cp -R "$place/consumer" "$folder" || exit 1
+done
+make -s -C "$folder/consumer" CC="${CC:-cc}" ||
+	die "the example consumer is not installed, or does not compile"
+
 libraries=${LIBRARIES:-$PREFIX/lib}
 nm -D --defined-only "$libraries/libnabc.so" | grep -q ' T NC_alloc@@' ||
 	die "libnabc.so does not export NC_alloc"

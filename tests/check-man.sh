@@ -18,6 +18,7 @@
 #             shown is the header's, every example that is a file compiles
 #   open      build-aux/man shows each alias page, where there is a man(1)
 #   lint      mandoc (or groff, where mandoc is missing) has nothing to say
+#   width     no line is longer than 80 columns, where there is mandoc
 #
 # Environment: srcdir, the top of the sources (default: above this script);
 # CC (default: cc); CXX (default: c++); GLIB_CFLAGS (default: pkg-config's).
@@ -394,6 +395,19 @@ for page in "$man"/*.[1-9]; do
 	echo "$said" | sed 's/^/    /'
 	complain "man/${page##*/}: the formatter complains" "see mdoc(7)"
 done
+
+# --- width ---------------------------------------------------------------
+
+if command -v mandoc >/dev/null 2>&1; then
+	for page in "$man"/*.[1-9]; do
+		[ -f "$page" ] && ! is_alias "$page" || continue
+		mandoc -T ascii -O width=78 "$page" 2>/dev/null | sed "s/.$(printf '\b')//g" |
+			awk 'length > 80' >"$tmp/out"
+		[ -s "$tmp/out" ] || continue
+		sed 's/^/    /' "$tmp/out"
+		complain "man/${page##*/}: a terminal of 80 columns breaks these lines" "shorten them"
+	done
+fi
 
 if [ -s "$tmp/faults" ]; then
 	echo "check-man: $(wc -l <"$tmp/faults") faults"

@@ -522,11 +522,6 @@ EXTRA_DIST += \
 	tests/system/http2/test_http2_floods.py \
 	tests/system/http2/test_http2_hostile.py \
 	tests/system/http2/test_http2_resets.py \
-	tests/system/library/consumer/Makefile \
-	tests/system/library/consumer/client.c \
-	tests/system/library/consumer/fetch.c \
-	tests/system/library/consumer/server.c \
-	tests/system/library/consumer/worker.c \
 	tests/system/library/test_cgi_readme.py \
 	tests/system/library/test_consumer.py \
 	tests/system/library/test_examples.py \
