@@ -4,9 +4,10 @@
 # check-docs.sh - what the documents at the top of the tree and in doc/ refer to
 # exists: targets of relative links with their headings, files named in
 # `backquotes`, by their path or, in a source's case, by name alone; and manual
-# pages named as `NAME(3)` or NAME(8) if they are ours.
+# pages named as `NAME(3)` or NAME(8) if they are ours.  Each block of C in doc/ compiles, if
+# this system has the headers that it includes.
 #
-# Environment: srcdir, the top of the sources (default: above this script).
+# Environment: srcdir, the top of the sources (default: above this script); CC (cc).
 # Exit status: 0 good, 1 not, 77 without python3.
 
 command -v python3 >/dev/null || {
@@ -17,12 +18,16 @@ cd "${srcdir:-$(dirname "$0")/..}" || exit 1
 exec python3 - README.md ARCHITECTURE.md CHANGES.md CONTRIBUTING.md SECURITY.md doc/*.md doc/recipes/*.md tests/README.md <<'PYTHON'
 import os
 import re
+import shlex
+import shutil
+import subprocess
 import sys
 
 FOLDERS = ("libnabc", "libnabc-glib", "nabcctl", "sweet", "kernel-shim", "tests", "bench", "man", "doc",
            "cgi-examples", "examples")
 names = {name for folder in FOLDERS for _, _, files in os.walk(folder) for name in files}
 pages = {name for name in names if re.fullmatch(r".*\.[1-8]", name)}
+COMPILER = shlex.split(os.environ.get("CC", "cc"))
 wrong = []
 
 
@@ -59,8 +64,27 @@ def check(path):
             wrong.append(f"{path}: there is no page {name}({section})")
 
 
+def compiles(code):
+    """Returns what the compiler says against it."""
+    command = [*COMPILER, "-x", "c", "-std=c11", "-D_GNU_SOURCE", "-fsyntax-only",
+               "-Wall", "-Wextra", "-Werror", "-Ilibnabc/include", "-"]
+    done = subprocess.run(command, input=code, capture_output=True, text=True, check=False)
+    return done.stderr if done.returncode else ""
+
+
+def check_code(path):
+    with open(path) as document:
+        blocks = re.findall(r"^```c\n(.*?)^```$", document.read(), re.M | re.S)
+    for number, block in enumerate(blocks, 1):
+        includes = "".join(re.findall(r"^#include.*\n", block, re.M))
+        if not compiles(includes) and (said := compiles(block)):
+            wrong.append(f"{path}: block {number} of C does not compile:\n{said}")
+
+
 for document in sys.argv[1:]:
     check(document)
+    if document.startswith("doc/") and shutil.which(COMPILER[0]):
+        check_code(document)
 print("\n".join(f"check-docs: {line}" for line in wrong) or
       f"check-docs: the references of {len(sys.argv) - 1} documents are good")
 sys.exit(bool(wrong))
