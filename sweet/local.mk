@@ -22,7 +22,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/backend/protocol.h \
 	sweet/backend/read-buffer.c sweet/backend/read-buffer.h \
 	sweet/backend/request-spool.c sweet/backend/request-spool.h \
-	sweet/backend/response-ignored.c \
+	sweet/backend/response-again.c \
 	sweet/backend/response-queue.c sweet/backend/response-queue.h \
 	sweet/backend/response-spool.c sweet/backend/response-spool.h \
 	sweet/backend/response-stream-head.c \

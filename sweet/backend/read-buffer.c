@@ -13,12 +13,13 @@
 #include "backend/read-buffer.h"
 #include "base/list.h"
 
-struct read_buffer *read_buffer_of(NC_handle *handle, size_t length, int *error)
+/* Makes the unit the buffer's, and consumes the handle; NULL with *error: the buffer is freed. */
+static struct read_buffer *enter(struct read_buffer *buffer, NC_handle *handle, size_t length,
+				 int *error)
 {
-	struct read_buffer *buffer = malloc(sizeof(*buffer));
 	size_t size;
 
-	if (!buffer || NC_unit_insert(handle, length) < 0) {
+	if (NC_unit_insert(handle, length) < 0) {
 		*error = -ENOMEM;
 		(void)NC_free(handle);
 		free(buffer);
@@ -46,6 +47,17 @@ struct read_buffer *read_buffer_of(NC_handle *handle, size_t length, int *error)
 	return buffer;
 }
 
+struct read_buffer *read_buffer_of(NC_handle *handle, size_t length, int *error)
+{
+	struct read_buffer *buffer = malloc(sizeof(*buffer));
+
+	if (buffer)
+		return enter(buffer, handle, length, error);
+	*error = -ENOMEM;
+	(void)NC_free(handle);
+	return NULL;
+}
+
 struct read_buffer *read_buffer_stored(uint64_t offset)
 {
 	struct read_buffer *buffer = calloc(1, sizeof(*buffer));
@@ -62,20 +74,19 @@ static int make_unit(NC_handle *handle, size_t size)
 	return NC_unit_alloc(NULL, handle, size, 0, NC_KIND_RECYCLED, NC_UNIT_UNSUMMED);
 }
 
-/* By a copy, which costs less than asking the system how much there is. */
+/* Into the least memory that a unit takes, without asking the system how much there is. */
 static ssize_t read_little(int fd, NC_handle *handle)
 {
-	char bytes[READ_BUFFER_COPIED];
+	size_t room;
 	ssize_t got;
 
-	do {
-		got = read(fd, bytes, sizeof(bytes));
-	} while (got < 0 && errno == EINTR);
-	if (got <= 0)
-		return got;
-	if (make_unit(handle, (size_t)got) < 0)
+	if (make_unit(handle, READ_BUFFER_MIN) < 0)
 		return -1;
-	return NC_write(handle, bytes, (size_t)got, 0);
+	do {
+		/* NC_read() would read again, to fill the unit. */
+		got = read(fd, NC_fragment(handle, 0, &room), READ_BUFFER_MIN);
+	} while (got < 0 && errno == EINTR);
+	return got;
 }
 
 /* Copies the first `length` bytes into a unit of that size: the cache may keep it for long. */
@@ -116,17 +127,26 @@ struct read_buffer *read_buffer_read(int fd, size_t expected, int *error)
 {
 	NC_handle handle = {0}, fitting = {0};
 	bool little = expected && expected <= READ_BUFFER_MIN;
-	ssize_t got = little ? read_little(fd, &handle) : read_available(fd, &handle, expected);
+	struct read_buffer *buffer = malloc(sizeof(*buffer));
+	ssize_t got = -1;
 
+	if (buffer)
+		got = little ? read_little(fd, &handle) : read_available(fd, &handle, expected);
 	if (got <= 0) {
 		*error = got < 0 ? -errno : 0;
 		(void)NC_free(&handle);
+		free(buffer);
 		return NULL;
 	}
-	if (little || (size_t)got >= expected / 2 || !fit(&fitting, &handle, (size_t)got))
-		return read_buffer_of(&handle, (size_t)got, error);
-	(void)NC_free(&handle);
-	return read_buffer_of(&fitting, (size_t)got, error);
+	if (little || (size_t)got >= expected / 2 || !fit(&fitting, &handle, (size_t)got)) {
+		buffer = enter(buffer, &handle, (size_t)got, error);
+	} else {
+		(void)NC_free(&handle);
+		buffer = enter(buffer, &fitting, (size_t)got, error);
+	}
+	if (!buffer)
+		*error = -ENOBUFS;
+	return buffer;
 }
 
 /* Releases what the buffer has. */

@@ -21,7 +21,6 @@
  */
 #define READ_BUFFER_MAX ((size_t)128 << 10)
 #define READ_BUFFER_MIN ((size_t)4 << 10)
-#define READ_BUFFER_COPIED ((size_t)16 << 10) /* at most, if little is expected */
 #define READ_BUFFER_RANGES 32u
 #define READ_BUFFER_RUN ((size_t)512) /* bytes of a run, on average: fewer are copied together */
 
@@ -41,8 +40,9 @@ struct read_buffer {
 
 /*
  * Reads available data from fd into a new buffer, with at most one read.  Returns NULL with *error:
- * -EAGAIN if there is none; 0 at the end of the file; or another error.  expected: the bytes that are
- * probably there, of which more than READ_BUFFER_MIN are also the most that are read; 0: unknown.
+ * -EAGAIN if there is none; 0 at the end of the file; -ENOMEM without memory: then nothing was read;
+ * -ENOBUFS if there was none for what was read, which is lost; or another error.  expected: the bytes
+ * that are probably there; at most as many are read, or READ_BUFFER_MIN; 0: unknown.
  */
 struct read_buffer *read_buffer_read(int fd, size_t expected, int *error);
 

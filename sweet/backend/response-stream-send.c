@@ -131,7 +131,7 @@ void response_stream_hand_over(struct response_stream *stream)
 /* Drops everything that is queued: the response fails. */
 static void cut(struct response_stream *stream, const char *fault)
 {
-	char name[256];
+	char name[RESPONSE_STREAM_NAME];
 
 	stream->failed = true;
 	stream->held = false;

@@ -15,7 +15,7 @@
  *
  * It lies in the call's own part and belongs to the call's thread.
  *
- * What no client gets takes no memory: response-ignored.c limits its rate.
+ * What no client gets takes no memory: response-again.c limits its rate.
  *
  * response-stream.c takes what the protocol reads, passes the beginning to response-stream-head.c,
  * and calls response-stream-send.c when the connection may get more.  Both fail the stream there.
@@ -70,7 +70,8 @@ struct response_stream {
 	struct timer later;	      /* for the release */
 	struct timer again;	      /* to read more in the next turn, or when the pause is over */
 	struct byte_rate ignored;
-	bool paused; /* too much was ignored */
+	bool paused;  /* too much was ignored, or there was no memory */
+	bool starved; /* there was no memory, and the log says so */
 	bool held, releasing;
 	const char *upgrade;  /* the protocol that the request asks for; or NULL */
 	uint16_t http_status; /* while it is held: head has the lines of an HTTP response; or 0 */
@@ -93,6 +94,8 @@ static inline void response_stream_keep_back(struct response_stream *stream)
 	stream->paused = false;
 }
 
+#define RESPONSE_STREAM_NAME 256u /* bytes of a name for the log, at most */
+
 /* Buffers that one turn of the loop may read. */
 #define RESPONSE_STREAM_TURN 16u
 
@@ -104,6 +107,12 @@ void response_stream_read_later(struct response_stream *stream);
  * bytes, or more than the announced length: after too many the source reads no more for a while.
  */
 void response_stream_ignored(struct response_stream *stream, size_t bytes);
+
+/*
+ * A read has failed with that negated errno: returns true if it is for lack of memory, and the client
+ * has a part of the response already.  Then resume() comes later, and the time limits continue.
+ */
+bool response_stream_awaits_memory(struct response_stream *stream, int error);
 
 /* If the client waits for more of the response: the time limit starts again. */
 void response_stream_limit(const struct response_stream *stream);

@@ -131,7 +131,7 @@ static bool read_window(struct cgi_run *run)
 		return false;
 	}
 	buffer = read_buffer_read(run->out_fd, 0, &error);
-	if (!buffer && error == -EAGAIN) {
+	if (!buffer && (error == -EAGAIN || response_stream_awaits_memory(stream, error))) {
 		cgi_run_expect(run, ms);
 		return false;
 	}

@@ -135,7 +135,9 @@ static bool read_on(struct upstream_link *link)
 				upstream_heard(link);
 			upstream_call_of(link->user)->heard = true;
 			more = upstream_wire_of(link)->take(link, buffer);
-		} else if (error == -EAGAIN) {
+		} else if (error == -EAGAIN ||
+			   response_stream_awaits_memory(&upstream_call_of(link->user)->stream,
+							 error)) {
 			break;
 		} else {
 			upstream_ended(link, error);

@@ -15,8 +15,9 @@ import time
 import pytest
 
 import server as servers
-from client import Client, fetch, request
+from client import Client, fetch, http_connection, request
 from files import KB, MB, pattern, write
+from responder import STDOUT, Application, end, record
 from server import BUILD, OBEY, POLL, TIMEOUT, UNDER, running, sanitized
 from stopped import stop
 
@@ -144,17 +145,70 @@ def test_little_address_space(kind, top, tmp_path, more):
         assert fetch(server.port, "/small").body == b"small\n"
 
 
+@contextlib.contextmanager
+def no_more_address_space(pid):
+    size = int(open(f"/proc/{pid}/statm").read().split()[0]) * resource.getpagesize()
+    before = resource.prlimit(pid, resource.RLIMIT_AS, (size, -1))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_AS, before)
+
+
 def test_status_without_memory(kind, top, tmp_path):
     """An operator looks at the status when the server can get no more address space."""
     with running(kind, top / "root", "--config", top / "sweet.conf", "--cache-size",
                  "8M") as server:
-        pid, limit = server.process.pid, resource.RLIMIT_AS
-        size = int(open(f"/proc/{pid}/statm").read().split()[0]) * resource.getpagesize()
-        before = resource.prlimit(pid, limit, (size, -1))
-        for form in ("status", "status.json", "metrics"):
-            assert fetch(server.port, f"/.sweet/{form}").status in (200, 503)
-        resource.prlimit(pid, limit, before)
+        with no_more_address_space(server.process.pid):
+            for form in ("status", "status.json", "metrics"):
+                assert fetch(server.port, f"/.sweet/{form}").status in (200, 503)
         assert server.status()["responses"]["2xx"] >= 1
+
+
+@pytest.mark.parametrize("way", ["fastcgi", "cgi"])
+def test_response_waits_for_memory(kind, top, tmp_path, way):
+    """What the server cannot store of a response that has begun stays with its program."""
+    content, go_on = pattern(24 * MB), tmp_path / "go-on"
+    write(tmp_path / "content", content)
+    os.mkfifo(go_on)
+    write(tmp_path / "cgi-bin/app", f"""#!/bin/sh
+printf 'Content-Type: text/plain\\r\\n\\r\\nbegin'
+read -r line <{go_on}
+exec cat {tmp_path}/content
+""".encode()).chmod(0o755)
+
+    write(tmp_path / "sweet.conf", f"""[pool fastcgi]
+protocol=fastcgi
+upstream=unix:{tmp_path}/app.sock
+stream-ahead=64M
+[path /fastcgi]
+pool=fastcgi
+[pool cgi]
+protocol=cgi
+folder={tmp_path}/cgi-bin
+stream-ahead=64M
+[path /cgi]
+pool=cgi
+""".encode())
+
+    def answer(asked):
+        asked.body()
+        asked.send(record(STDOUT, b"Content-Type: text/plain\r\n\r\nbegin"))
+        go_on.read_bytes()
+        asked.out(content)
+        asked.send(record(STDOUT) + end())
+
+    with contextlib.closing(Application(answer, tmp_path / "app.sock")), \
+            running(kind, tmp_path, "--threads", "1", "--cache-size", "256M", "--config",
+                    tmp_path / "sweet.conf") as server:
+        client = http_connection(server.port)
+        client.request("GET", "/fastcgi" if way == "fastcgi" else "/cgi/app")
+        response = client.getresponse()
+        assert response.read(5) == b"begin"
+        with no_more_address_space(server.process.pid):
+            go_on.write_bytes(b"\n")
+            assert server.errors.wait("its response waits, as the cache has no memory for more")
+        assert response.read() == content
 
 
 def start_of(top, kind):

@@ -117,10 +117,10 @@ START_TEST(test_much)
 }
 END_TEST
 
-/* Where little is expected, more may come nevertheless, or nothing. */
+/* Where little is expected, more may come nevertheless, which the next read gets; or nothing. */
 START_TEST(test_little)
 {
-	char bytes[READ_BUFFER_COPIED + 5];
+	char bytes[READ_BUFFER_MIN + 5];
 	struct read_buffer *buffer;
 	struct NC_stat stat;
 	int error = 1;
@@ -132,15 +132,15 @@ START_TEST(test_little)
 	say(bytes, sizeof(bytes));
 	buffer = read_buffer_read(ends[0], READ_BUFFER_MIN, &error);
 	ck_assert_ptr_nonnull(buffer);
-	ck_assert_uint_eq(buffer->length, READ_BUFFER_COPIED);
-	ck_assert_mem_eq(buffer->data, bytes, READ_BUFFER_COPIED);
+	ck_assert_uint_eq(buffer->length, READ_BUFFER_MIN);
+	ck_assert_mem_eq(buffer->data, bytes, READ_BUFFER_MIN);
 	ck_assert_int_eq(hold_id(NULL, buffer->id), -1);
 	ck_assert_int_eq(NC_stat(NULL, buffer->id, &stat, sizeof(stat)), -1);
 	read_buffer_free(buffer);
-	buffer = read_buffer_read(ends[0], READ_BUFFER_COPIED, &error);
+	buffer = read_buffer_read(ends[0], READ_BUFFER_MAX, &error);
 	ck_assert_ptr_nonnull(buffer);
 	ck_assert_uint_eq(buffer->length, 5);
-	ck_assert_mem_eq(buffer->data, bytes + READ_BUFFER_COPIED, 5);
+	ck_assert_mem_eq(buffer->data, bytes + READ_BUFFER_MIN, 5);
 	read_buffer_free(buffer);
 	close(ends[1]);
 	ck_assert_ptr_null(read_buffer_read(ends[0], 5, &error));
@@ -271,13 +271,53 @@ START_TEST(test_other_runs)
 END_TEST
 
 /* Without memory for the copy, the buffer stays as it was. */
+enum { MOST = 1000 };
+
+/* Takes all memory of the cache; returns the number of handles, which the caller frees. */
+static unsigned fill_cache(NC_handle full[MOST])
+{
+	unsigned count = 0;
+
+	for (size_t size = 1 << 20; size >= 64; size /= 2)
+		while (count < MOST && NC_alloc(&full[count], size, 0) == 0)
+			count++;
+	return count;
+}
+
+/* What came stays with the system until there is memory for it. */
+START_TEST(test_no_memory_to_read)
+{
+	static const size_t expected[] = {0, 1, 100000};
+	NC_handle full[MOST];
+
+	begin();
+	for (unsigned i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+		unsigned count = fill_cache(full);
+		struct read_buffer *buffer;
+		int error = 1;
+
+		say("some bytes", 10);
+		ck_assert_ptr_null(read_buffer_read(ends[0], expected[i], &error));
+		ck_assert_int_eq(error, -ENOMEM);
+		while (count)
+			NC_free(&full[--count]);
+		buffer = read_buffer_read(ends[0], expected[i], &error);
+		ck_assert_ptr_nonnull(buffer);
+		ck_assert_uint_eq(buffer->length, 10);
+		ck_assert_mem_eq(buffer->data, "some bytes", 10);
+		read_buffer_free(buffer);
+	}
+	end();
+}
+END_TEST
+
 START_TEST(test_no_memory_to_pack)
 {
-	enum { COUNT = 4000, MOST = 1000 };
+	enum { COUNT = 4000 };
 	struct read_buffer *buffer;
 	char bytes[2 * COUNT];
 	NC_handle full[MOST];
-	unsigned count = 0;
+	unsigned count;
 
 	begin();
 	memset(bytes, 'x', sizeof(bytes));
@@ -285,9 +325,7 @@ START_TEST(test_no_memory_to_pack)
 	buffer = must_read();
 	for (unsigned i = 0; i < COUNT; i++)
 		ck_assert(read_buffer_add(buffer, (struct slice){buffer->data + 2 * i, 1}));
-	for (size_t size = 1 << 20; size >= 64; size /= 2)
-		while (count < MOST && NC_alloc(&full[count], size, 0) == 0)
-			count++;
+	count = fill_cache(full);
 	ck_assert(!read_buffer_pack(buffer));
 	ck_assert_uint_eq(buffer->range_count, COUNT);
 	ck_assert_uint_eq(read_buffer_bytes(buffer), COUNT);
@@ -346,6 +384,7 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_ranges, 0, 2);
 	tcase_add_test(tcase, test_tiny_runs);
 	tcase_add_test(tcase, test_other_runs);
+	tcase_add_test(tcase, test_no_memory_to_read);
 	tcase_add_test(tcase, test_no_memory_to_pack);
 	tcase_add_test(tcase, test_of_unit);
 	tcase_add_test(tcase, test_stored);
