@@ -149,7 +149,7 @@ static struct NC_response measure_here(const struct NC_request *request)
 
 int serve(void)
 {
-	NC_worker *worker = NC_worker_open();
+	NC_worker *worker = NC_worker_open(NULL);
 	const char *text = getenv("BENCH_FDS"), *cpu = getenv("BENCH_CPU");
 	struct NC_request request;
 	char *body = malloc(BODY);

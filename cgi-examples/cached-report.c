@@ -155,7 +155,7 @@ int main(int argc, char **argv)
 		fputs("usage: cached-report FILE, as a worker of sweet\n", stderr);
 		return 2;
 	}
-	worker = NC_worker_open();
+	worker = NC_worker_open(NULL);
 	if (!worker) {
 		perror("cached-report: cannot attach to the server; run it as a worker of sweet");
 		return EXIT_FAILURE;

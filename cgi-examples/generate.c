@@ -158,7 +158,7 @@ static struct NC_response answer(struct kept *kept, const struct NC_request *req
 
 static int serve_as_worker(void)
 {
-	NC_worker *worker = NC_worker_open();
+	NC_worker *worker = NC_worker_open(NULL);
 	struct kept kept = {.next = 0};
 	struct NC_request request;
 	int got;

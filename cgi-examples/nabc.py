@@ -114,7 +114,7 @@ _destroy = _call("NC_destroy", c_int, c_void_p, c_size_t)
 _grant = _call("NC_grant", c_int, c_void_p, c_size_t, c_int, c_uint32)
 _revoke = _call("NC_revoke", c_int, c_void_p, c_size_t, c_int, c_uint32)
 _set_lifetime = _call("NC_set_lifetime", c_int, c_void_p, c_size_t, c_uint64)
-_worker_open = _call("NC_worker_open", c_void_p)
+_worker_open = _call("NC_worker_open", c_void_p, c_void_p)
 _worker_accept = _call("NC_worker_accept", c_int, c_void_p, POINTER(_Request), c_size_t)
 _worker_body = _call("NC_worker_body", c_int, c_void_p, POINTER(_Request), POINTER(_Range))
 _worker_respond = _call("NC_worker_respond", c_int, c_void_p, POINTER(_Request),
@@ -384,7 +384,7 @@ class Worker:
 
     def __init__(self):
         global _member
-        self.pointer = _worker_open()
+        self.pointer = _worker_open(None)
         _member = True
 
     def __enter__(self):

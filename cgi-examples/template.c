@@ -99,7 +99,7 @@ static int answer(NC_worker *worker, const struct NC_request *request, const str
 
 int main(void)
 {
-	NC_worker *worker = NC_worker_open();
+	NC_worker *worker = NC_worker_open(NULL);
 	struct NC_range head, foot;
 	struct NC_request request;
 	int got;

@@ -108,7 +108,7 @@ static struct NC_response answer(NC_worker *worker, struct NC_request *request)
 
 int main(void)
 {
-	NC_worker *worker = NC_worker_open();
+	NC_worker *worker = NC_worker_open(NULL);
 	struct NC_request request;
 	int got;
 

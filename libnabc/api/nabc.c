@@ -77,6 +77,7 @@ size_t NC_sizeof(const char *type)
 		{"struct NC_sendfile", sizeof(struct NC_sendfile)},
 		{"struct NC_serve_options", sizeof(struct NC_serve_options)},
 		{"struct NC_stat", sizeof(struct NC_stat)},
+		{"struct NC_worker_options", sizeof(struct NC_worker_options)},
 	};
 
 	for (size_t i = 0; type && i < sizeof(types) / sizeof(types[0]); i++)

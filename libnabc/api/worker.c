@@ -15,6 +15,7 @@
 #include <nabc.h>
 
 #include "api/registry.h"
+#include "base/diagnostics.h"
 #include "base/versioned.h"
 #include "cache/index.h"
 #include "os/process.h"
@@ -24,10 +25,12 @@
 /* Size of each structure in version 1.0: callers know at least these bytes. */
 #define REQUEST_LEAST 40u
 #define RESPONSE_LEAST 96u
+#define WORKER_OPTIONS_LEAST 32u
 #define BACKEND_OPTIONS_LEAST 64u
 
 static_assert(sizeof(struct NC_request) == REQUEST_LEAST, "grows at its end only");
 static_assert(sizeof(struct NC_response) == RESPONSE_LEAST, "grows at its end only");
+static_assert(sizeof(struct NC_worker_options) == WORKER_OPTIONS_LEAST, "grows at its end only");
 static_assert(sizeof(struct NC_backend_options) == BACKEND_OPTIONS_LEAST, "grows at its end only");
 
 struct NC_worker {
@@ -53,22 +56,52 @@ static int inherited_socket(void)
 	return (int)fd;
 }
 
+/* What worker_join() needs and makes. */
+struct joining {
+	const struct NC_worker_options *options;
+	struct nc_responder *responder;
+};
+
 static int worker_join(struct nc_index *cache, int socket, void *context)
 {
-	return nc_responder_open(cache, socket, context);
+	struct joining *joining = context;
+	int error = nc_responder_open(cache, socket, &joining->responder);
+
+	if (!error)
+		nc_diagnostics_init(&cache->diagnostics, joining->options->log,
+				    joining->options->log_context);
+	return error;
 }
 
-NC_worker *NC_worker_open(void)
+/* Copies the options, which may be NULL.  Returns the socket to the server, or -errno. */
+static int read_options(const struct NC_worker_options *given, struct NC_worker_options *known)
 {
-	struct NC_worker *worker = calloc(1, sizeof(*worker));
-	int error, socket = inherited_socket();
+	int error;
 
-	if (!worker || socket < 0) {
-		nc_api_result(worker ? socket : -ENOMEM);
-		free(worker);
+	*known = (struct NC_worker_options){0};
+	error = given ? nc_versioned_read(known, sizeof(*known), WORKER_OPTIONS_LEAST, given) : 0;
+	if (error)
+		return error;
+	if (known->flags & ~NC_WORKER_SOCKET)
+		return -EINVAL;
+	if (!(known->flags & NC_WORKER_SOCKET))
+		return inherited_socket();
+	return known->socket < 0 ? -EINVAL : known->socket;
+}
+
+NC_worker *NC_worker_open(const struct NC_worker_options *options)
+{
+	struct NC_worker_options known;
+	struct joining joining = {.options = &known};
+	int error, socket = read_options(options, &known);
+	struct NC_worker *worker = socket < 0 ? NULL : calloc(1, sizeof(*worker));
+
+	if (!worker) {
+		nc_api_result(socket < 0 ? socket : -ENOMEM);
 		return NULL;
 	}
-	error = nc_registry_adopt(socket, worker_join, &worker->responder, &worker->cache);
+	error = nc_registry_adopt(socket, worker_join, &joining, &worker->cache);
+	worker->responder = joining.responder;
 	if (error) {
 		if (worker->responder)
 			nc_responder_close(worker->responder);

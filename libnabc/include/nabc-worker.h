@@ -23,6 +23,19 @@ extern "C" {
 
 typedef struct NC_worker NC_worker;
 
+/* Options of NC_worker_open(); zero in a field means its default. */
+struct NC_worker_options {
+	size_t size;	/* of this structure */
+	unsigned flags; /* NC_WORKER_* */
+	int socket;	/* with NC_WORKER_SOCKET: to the server; default: $NABC_WORKER_FD */
+	NC_log log;	/* may be NULL */
+	void *log_context;
+};
+
+#define NC_WORKER_OPTIONS_INIT(...) NC_INIT(struct NC_worker_options, __VA_ARGS__)
+
+#define NC_WORKER_SOCKET 0x1u /* socket is given */
+
 /*
  * A request as the worker receives it.  variables points to "NAME=value"
  * strings, each terminated by a NUL (the meta-variables of RFC 3875, section
@@ -66,7 +79,7 @@ struct NC_response {
 #define NC_WORKER_STREAMS_MAX 1024u /* unfinished responses of a worker */
 #define NC_BLOCK_MAX 32768u	    /* bytes of a request's variables or a response's headers */
 
-NC_worker *NC_worker_open(void);
+NC_worker *NC_worker_open(const struct NC_worker_options *options);
 int NC_worker_accept(NC_worker *worker, struct NC_request *request, size_t size);
 const char *NC_request_variable(const struct NC_request *request, const char *name);
 int NC_worker_respond(NC_worker *worker, const struct NC_request *request,

@@ -75,7 +75,7 @@ static void answer_plainly(NC_worker *worker, struct NC_request *request)
 
 int worker_main(void)
 {
-	NC_worker *worker = NC_worker_open();
+	NC_worker *worker = NC_worker_open(NULL);
 	struct NC_request request;
 
 	while (worker && NC_worker_accept(worker, &request, sizeof(request)) == 1)
@@ -463,7 +463,7 @@ static void round_of_worker(void)
 
 	snprintf(number, sizeof(number), "%d", socket);
 	setenv("NABC_WORKER_FD", number, 1);
-	if (GOT(worker, NC_worker_open())) {
+	if (GOT(worker, NC_worker_open(NULL))) {
 		for (unsigned i = 0; i < REQUESTS; i++) {
 			/* What failed can be tried again. */
 			if (!NUMBER(got, NC_worker_accept(worker, &request, sizeof(request))) &&

@@ -43,7 +43,7 @@ static uint64_t number(const struct NC_request *request, const char *name)
 
 static int serve(void)
 {
-	NC_worker *worker = NC_worker_open();
+	NC_worker *worker = NC_worker_open(NULL);
 	struct NC_request request;
 
 	must(worker);

@@ -430,7 +430,7 @@ static struct NC_response obey(NC_worker *worker, struct NC_request *request)
 
 int main(void)
 {
-	NC_worker *worker = NC_worker_open();
+	NC_worker *worker = NC_worker_open(NULL);
 	struct NC_request request;
 	int accepted;
 

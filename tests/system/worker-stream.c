@@ -298,7 +298,7 @@ int main(void)
 {
 	struct NC_request request;
 
-	worker = NC_worker_open();
+	worker = NC_worker_open(NULL);
 	if (!worker)
 		die("worker-stream: cannot join the server");
 	while (NC_worker_accept(worker, &request, sizeof(request)) > 0)

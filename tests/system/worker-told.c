@@ -155,7 +155,7 @@ static void answer(NC_worker *worker, const struct NC_request *request)
 
 int main(void)
 {
-	NC_worker *worker = NC_worker_open();
+	NC_worker *worker = NC_worker_open(NULL);
 	struct NC_request request;
 
 	if (!worker) {

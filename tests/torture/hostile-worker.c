@@ -289,7 +289,7 @@ static void answer(NC_worker *worker, struct NC_request *request)
 
 int main(int argc, char **argv)
 {
-	NC_worker *worker = NC_worker_open();
+	NC_worker *worker = NC_worker_open(NULL);
 	struct NC_request request;
 
 	if (!worker)

@@ -258,7 +258,7 @@ int main(void)
 	state = (uint64_t)getpid() << 32 | (uint64_t)time(NULL);
 	if (!getenv("NABC_WORKER_FD"))
 		return answer_as_cgi();
-	worker = NC_worker_open();
+	worker = NC_worker_open(NULL);
 	if (!worker) {
 		perror("pages: cannot join the server");
 		return EXIT_FAILURE;

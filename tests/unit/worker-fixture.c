@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/diagnostics.h"
 #include "base/id.h"
 #include "cache/index.h"
 #include "os/queue.h"
@@ -396,7 +397,7 @@ static void errors(void)
 		bad = 6;
 	else if (NC_worker_respond(worker, &wrong, &fine) != -1 || errno != EINVAL)
 		bad = 7;
-	else if (NC_worker_open() || errno != EBUSY)
+	else if (NC_worker_open(NULL) || errno != EBUSY)
 		bad = 8;
 	else if (NC_backend_start(NULL, NULL) || errno != EPERM)
 		bad = 9;
@@ -454,11 +455,37 @@ static const struct {
 	{"stream-errors", stream_errors},
 };
 
-static int work(void)
+static void ignore(void *context, int priority, const char *message)
+{
+	(void)context;
+	(void)priority;
+	(void)message;
+}
+
+/* As a program that passes its own descriptor: what the environment says does not count. */
+static NC_worker *open_by_socket(void)
+{
+	const char *text = getenv("NABC_WORKER_FD");
+	int given = text ? atoi(text) : -1;
+	struct NC_worker_options options =
+		NC_WORKER_OPTIONS_INIT(.flags = NC_WORKER_SOCKET, .socket = dup(given),
+				       .log = ignore, .log_context = &worker);
+	NC_worker *opened;
+
+	close(given);
+	opened = NC_worker_open(&options);
+	if (opened && (opened->cache->socket != options.socket ||
+		       opened->cache->index.diagnostics.log != ignore ||
+		       opened->cache->index.diagnostics.context != (void *)&worker))
+		die("options of NC_worker_open");
+	return opened;
+}
+
+static int work(bool by_socket)
 {
 	int got;
 
-	worker = NC_worker_open();
+	worker = by_socket ? open_by_socket() : NC_worker_open(NULL);
 	if (!worker)
 		die("NC_worker_open");
 	for (size_t i = 0; i < sizeof(body); i++)
@@ -490,5 +517,5 @@ int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "attach"))
 		return attach(argc > 2 ? argv[2] : "");
-	return work();
+	return work(argc > 1 && !strcmp(argv[1], "socket"));
 }

@@ -193,7 +193,7 @@ static void close_server(void)
 
 static long open_worker(void)
 {
-	worker = NC_worker_open();
+	worker = NC_worker_open(NULL);
 	return worker ? 0 : -1;
 }
 

@@ -32,7 +32,7 @@ static int make_page(int lines, struct NC_range *body)
 
 int main(void)
 {
-	NC_worker *worker = NC_worker_open();
+	NC_worker *worker = NC_worker_open(NULL);
 	struct NC_request request;
 
 	if (!worker)

@@ -360,6 +360,32 @@ END_TEST
 
 /* --- the worker's calls without a server ------------------------------------------ */
 
+static void worker_options_refused(void)
+{
+	struct NC_worker_options options = NC_WORKER_OPTIONS_INIT(.socket = 5);
+	struct {
+		struct NC_worker_options known;
+		size_t later;
+	} newer = {.known = NC_WORKER_OPTIONS_INIT(.flags = NC_WORKER_SOCKET), .later = 1};
+
+	/* Without the flag, a socket is none: what is left is the environment. */
+	NULL_FAILS(NC_worker_open(&options), ENXIO);
+	options.flags = NC_WORKER_SOCKET << 1;
+	NULL_FAILS(NC_worker_open(&options), EINVAL);
+	options.flags = NC_WORKER_SOCKET;
+	options.socket = -1;
+	NULL_FAILS(NC_worker_open(&options), EINVAL);
+	options.socket = memfd_create("test", MFD_CLOEXEC);
+	NULL_FAILS(NC_worker_open(&options), EPROTO);
+	/* It is still the caller's. */
+	ck_assert_int_eq(close(options.socket), 0);
+	NULL_FAILS(NC_worker_open(&options), EPROTO);
+	options.size--;
+	NULL_FAILS(NC_worker_open(&options), EINVAL);
+	newer.known.size = sizeof(newer);
+	NULL_FAILS(NC_worker_open(&newer.known), E2BIG);
+}
+
 START_TEST(test_worker_open_refused)
 {
 	static const char *const bad[] = {"",	       "x", "3x", "-1", "99999999999999999999",
@@ -369,18 +395,18 @@ START_TEST(test_worker_open_refused)
 	int pair[2], file;
 
 	unsetenv("NABC_WORKER_FD");
-	NULL_FAILS(NC_worker_open(), ENXIO);
+	NULL_FAILS(NC_worker_open(NULL), ENXIO);
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		setenv("NABC_WORKER_FD", bad[i], 1);
-		NULL_FAILS(NC_worker_open(), ENXIO);
+		NULL_FAILS(NC_worker_open(NULL), ENXIO);
 	}
 	/* No socket of a server: closed, a file, a socket that ends or sends invalid data. */
 	file = memfd_create("test", MFD_CLOEXEC);
 	snprintf(number, sizeof(number), "%d", file);
 	setenv("NABC_WORKER_FD", number, 1);
-	NULL_FAILS(NC_worker_open(), EPROTO);
+	NULL_FAILS(NC_worker_open(NULL), EPROTO);
 	close(file);
-	NULL_FAILS(NC_worker_open(), EPROTO);
+	NULL_FAILS(NC_worker_open(NULL), EPROTO);
 	for (unsigned i = 0; i < 2; i++) {
 		ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 		if (i)
@@ -388,10 +414,11 @@ START_TEST(test_worker_open_refused)
 		close(pair[0]);
 		snprintf(number, sizeof(number), "%d", pair[1]);
 		setenv("NABC_WORKER_FD", number, 1);
-		NULL_FAILS(NC_worker_open(), i ? EPROTO : ECONNRESET);
+		NULL_FAILS(NC_worker_open(NULL), i ? EPROTO : ECONNRESET);
 		close(pair[1]);
 	}
 	unsetenv("NABC_WORKER_FD");
+	worker_options_refused();
 	FAILS(NC_worker_accept(NULL, &request, sizeof(request)), EINVAL);
 	FAILS(NC_worker_respond(NULL, &request, NULL), EINVAL);
 	NC_worker_close(NULL);

@@ -266,7 +266,7 @@ START_TEST(test_worker)
 	snprintf(text, sizeof(text), "%d", pair[1]);
 	setenv("NABC_WORKER_FD", text, 1);
 	ck_assert_int_eq(send(pair[0], welcome->at, welcome->length, 0), (ssize_t)welcome->length);
-	NULL_FAILS(NC_worker_open(), EPROTONOSUPPORT);
+	NULL_FAILS(NC_worker_open(NULL), EPROTONOSUPPORT);
 	ck_assert_int_eq(recv(pair[0], last, sizeof(last), 0), (ssize_t)hello_8.length);
 	ck_assert_mem_eq(last, hello_8.at, hello_8.length);
 	close_pair(pair);

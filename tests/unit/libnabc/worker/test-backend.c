@@ -110,6 +110,36 @@ START_TEST(test_echo)
 END_TEST
 
 /* The environment of a worker. */
+static void open_poller(void)
+{
+	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+
+	pollers[0] = epoll_create1(EPOLL_CLOEXEC);
+	ck_assert_int_eq(epoll_ctl(pollers[0], EPOLL_CTL_ADD, NC_backend_fd(backend, 0), &event),
+			 0);
+}
+
+/* A worker that passes the descriptor to NC_worker_open() itself, and a function for its log. */
+START_TEST(test_worker_options)
+{
+	char *const argv[] = {(char *)helper_path("WORKER_FIXTURE", "worker-fixture"),
+			      (char *)"socket", NULL};
+	struct NC_response response;
+	char got[BODY];
+	uint64_t tag;
+
+	open_cache();
+	backend = start_program(argv, NULL, 1, 0);
+	ck_assert_ptr_nonnull(backend);
+	open_poller();
+	ck_assert_int_eq(submit(0, 1, "DO=environment", NULL, NULL), 0);
+	ck_assert_int_eq(reap(0, &tag, &response), 1);
+	ck_assert_int_eq(response.status, 200);
+	(void)take_body(&response, got);
+	close_all();
+}
+END_TEST
+
 START_TEST(test_environment)
 {
 	char *const argv[] = {(char *)helper_path("WORKER_FIXTURE", "worker-fixture"), NULL};
@@ -128,10 +158,7 @@ START_TEST(test_environment)
 	close(pollers[0]);
 	backend = start_program(argv, more, 1, 0);
 	ck_assert_ptr_nonnull(backend);
-	pollers[0] = epoll_create1(EPOLL_CLOEXEC);
-	ck_assert_int_eq(epoll_ctl(pollers[0], EPOLL_CTL_ADD, NC_backend_fd(backend, 0),
-				   &(struct epoll_event){.events = EPOLLIN | EPOLLET}),
-			 0);
+	open_poller();
 	for (unsigned i = 0; i < 4; i++) {
 		struct NC_response response;
 		uint64_t tag;
@@ -515,6 +542,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_start_refused);
 	tcase_add_test(tcase, test_faces_refuse);
 	tcase_add_test(tcase, test_echo);
+	tcase_add_test(tcase, test_worker_options);
 	tcase_add_test(tcase, test_environment);
 	tcase_add_test(tcase, test_block_sizes);
 	tcase_add_test(tcase, test_two_channels);
