@@ -48,6 +48,8 @@ man3_MANS = \
 	man/NC_read.3 \
 	man/NC_release.3 \
 	man/NC_request_variable.3 \
+	man/NC_response_headers_check.3 \
+	man/NC_response_headers_parse.3 \
 	man/NC_revoke.3 \
 	man/NC_ring_buffers_clear.3 \
 	man/NC_ring_buffers_close.3 \

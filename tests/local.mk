@@ -138,6 +138,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/worker/test-backend-stream \
 	tests/unit/libnabc/worker/test-backend-withdraw \
 	tests/unit/libnabc/worker/test-responder \
+	tests/unit/libnabc/worker/test-response-head \
 	tests/unit/libnabc/worker/test-stream
 SWEET_UNITS = \
 	tests/unit/sweet/auth/test-apr1 \
@@ -297,6 +298,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/process/test-syscall-filter \
 	tests/unit/sweet/program/test-cacheable \
 	tests/unit/sweet/program/test-cgihead \
+	tests/unit/sweet/program/test-cgihead-library \
 	tests/unit/sweet/program/test-fcgi \
 	tests/unit/sweet/program/test-meta \
 	tests/unit/sweet/program/test-upstream-head \

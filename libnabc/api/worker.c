@@ -21,6 +21,7 @@
 #include "os/process.h"
 #include "worker/backend.h"
 #include "worker/responder.h"
+#include "worker/response-head.h"
 
 /* Size of each structure in version 1.0: callers know at least these bytes. */
 #define REQUEST_LEAST 40u
@@ -211,6 +212,37 @@ void NC_worker_close(NC_worker *worker)
 	/* With open handles the cache outlives the worker; the process ends soon. */
 	(void)nc_registry_close(worker->cache);
 	free(worker);
+}
+
+ssize_t NC_response_headers_parse(struct NC_response *response, char *text, size_t length)
+{
+	struct nc_response_head head;
+	ssize_t got;
+
+	if (!response || response->size < RESPONSE_LEAST || (length && !text))
+		return nc_api_result(-EINVAL);
+	got = length ? nc_response_head_parse(&head, text, length) : -EAGAIN;
+	if (got > 0) {
+		response->status = head.status;
+		response->headers = head.headers;
+		response->headers_length = head.headers_length;
+	}
+	return nc_api_result(got);
+}
+
+int NC_response_headers_check(const char *headers, size_t length, size_t *wrong)
+{
+	size_t offset = 0;
+	int error;
+
+	if (length && !headers)
+		return nc_api_result(-EINVAL);
+	if (length > NC_BLOCK_MAX)
+		return nc_api_result(-EMSGSIZE);
+	error = length ? nc_response_head_check(headers, length, &offset) : 0;
+	if (error && wrong)
+		*wrong = offset;
+	return nc_api_result(error);
 }
 
 /* --- the server's end ---------------------------------------------------- */

@@ -91,6 +91,19 @@ int NC_worker_abort(NC_worker *worker, const struct NC_request *request);
 int NC_worker_gone(NC_worker *worker, const struct NC_request *request);
 void NC_worker_close(NC_worker *worker);
 
+/*
+ * Reads a program's head, "Status: 404 Not Found\r\nName: value\r\n\r\n" (RFC 3875, section 6),
+ * for NC_worker_respond(): sets status, headers and headers_length of response, whose size is set.
+ * Returns the bytes of the head, or -1; errno EAGAIN: the head is not complete, EBADMSG: it is wrong.
+ */
+ssize_t NC_response_headers_parse(struct NC_response *response, char *text, size_t length);
+
+/*
+ * Returns 0 if a server accepts these lines of a worker, or -1 with EBADMSG and in *wrong, which may
+ * be NULL, the offset of the first wrong line.
+ */
+int NC_response_headers_check(const char *headers, size_t length, size_t *wrong);
+
 /* --- the server's end -------------------------------------------------- */
 
 typedef struct NC_backend NC_backend;

@@ -31,7 +31,6 @@
 #include "gateway/worker-channel-internal.h"
 #include "gateway/worker-channel.h"
 #include "http/response.h"
-#include "program/cgihead.h"
 #include "respcache/respcache.h"
 
 /* The library returns credit for several pieces at once: it may be due if that many are kept. */
@@ -198,21 +197,6 @@ void worker_channel_piece(struct backend_call *call, const struct NC_response *r
 	satisfy(call);
 }
 
-/* Gets the length of a body in pieces, or TRANSACTION_UNKNOWN; false: malformed lines. */
-static bool announced(struct slice lines, uint64_t *length)
-{
-	struct cgihead head;
-
-	*length = TRANSACTION_UNKNOWN;
-	if (lines.length == 0)
-		return true;
-	if (cgihead_parse(&head, lines))
-		return false;
-	if (head.has_length)
-		*length = head.length;
-	return true;
-}
-
 /* Passes the response to the response cache. */
 static void keep(struct backend_call *call, const struct NC_response *response, struct slice lines,
 		 size_t filtered, bool has_body)
@@ -268,8 +252,8 @@ void worker_channel_response(struct worker_channel *channel, struct backend_call
 		fault = "its response head is longer than max-response-header of its pool";
 	else if (lines.length)
 		filtered = call_take_lines(call, lines, &facts);
-	if (good && own->channel)
-		good = announced(lines, &length);
+	if (own->channel)
+		length = facts.has_length ? facts.length : TRANSACTION_UNKNOWN;
 	if (filtered < 0 || !good) {
 		worker_channel_complain(channel, fault);
 		counter_add(&channel->failures, 1);

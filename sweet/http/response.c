@@ -244,6 +244,15 @@ size_t response_error_page(int status, const char *detail, char *out, size_t out
 	return (size_t)(page.at - out);
 }
 
+/* What two readers could read in two ways is refused, although the server writes its own. */
+static bool take_length(struct response_facts *facts, struct slice value)
+{
+	if (facts->has_length)
+		return false;
+	facts->has_length = true;
+	return field_number(value, &facts->length) && facts->length <= INT64_MAX;
+}
+
 /* Copies the lines except those that options names; adds the names in Connection to *found. */
 static long filter(struct slice headers, char *out, size_t out_size, struct response_facts *facts,
 		   const struct field_options *options, struct field_options *found)
@@ -256,6 +265,8 @@ static long filter(struct slice headers, char *out, size_t out_size, struct resp
 		if (!field_next(&headers, &field))
 			return -1;
 		if (field.id == FIELD_CONNECTION && !field_options_add(found, field.value))
+			return -1;
+		if (field.id == FIELD_CONTENT_LENGTH && !take_length(facts, field.value))
 			return -1;
 		if (field.id == FIELD_DATE) {
 			facts->dates++;

@@ -38,6 +38,8 @@ size_t response_error_page(int status, const char *detail, char *out, size_t out
 /* What a gateway's lines contain, beside what is copied. */
 struct response_facts {
 	bool has_type; /* there is a Content-Type */
+	bool has_length;
+	uint64_t length; /* Content-Length, at most INT64_MAX */
 	unsigned dates;
 	struct slice date; /* of the last Date */
 };
@@ -48,7 +50,9 @@ struct response_facts {
  * LF (written as CRLF).  Omits X-NABC-*, X-Accel-*, X-Sendfile and fields that the server sets
  * itself or that concern one hop (Connection and the fields that it names, Keep-Alive, Proxy-*, TE,
  * Trailer, Transfer-Encoding, Upgrade, Content-Length, Date, Server, Status).  Returns the bytes
- * written, or -1 if a line is malformed, Connection has too many names, or out is too small.
+ * written, or -1 if a line is malformed, Connection has too many names, Content-Length is no number
+ * or is there twice, or out is too small.  NC_response_headers_check() has the same rules, for
+ * workers.
  */
 long response_filter_headers(struct slice headers, char *out, size_t out_size,
 			     struct response_facts *facts);

@@ -213,6 +213,40 @@ START_TEST(test_filter_date)
 }
 END_TEST
 
+/* The length is not sent, but two readers must not read two. */
+START_TEST(test_filter_length)
+{
+	static const struct {
+		const char *in;
+		long length; /* -1: refused; -2: none */
+	} lengths[] = {
+		{"A: b\n", -2},
+		{"Content-Length: 5\n", 5},
+		{"A: b\ncontent-length:\t0 \n", 0},
+		{"Content-Length: 9223372036854775807\n", INT64_MAX},
+		{"Content-Length: 9223372036854775808\n", -1},
+		{"Content-Length: 5\nContent-Length: 5\n", -1},
+		{"Content-Length: 5, 5\n", -1},
+		{"Content-Length:\n", -1},
+		/* A hop's own length is one as well. */
+		{"Connection: Content-Length\nContent-Length: 5\n", 5},
+		{"Connection: Content-Length\nContent-Length: -5\n", -1},
+	};
+	struct response_facts facts;
+	char out[OUT_SIZE];
+
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		const char *in = lengths[i].in;
+		long got = filter((struct slice){in, strlen(in)}, out, sizeof(out), &facts);
+
+		ck_assert_msg((got >= 0) == (lengths[i].length != -1), "%s: %ld", in, got);
+		ck_assert_msg(got < 0 || facts.has_length == (lengths[i].length >= 0), "%s", in);
+		ck_assert_msg(lengths[i].length < 0 || facts.length == (uint64_t)lengths[i].length,
+			      "%s", in);
+	}
+}
+END_TEST
+
 /* Each control character, in the name and in the value. */
 START_TEST(test_filter_controls)
 {
@@ -463,6 +497,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_filter);
 	tcase_add_test(tcase, test_filter_connection);
 	tcase_add_test(tcase, test_filter_date);
+	tcase_add_test(tcase, test_filter_length);
 	tcase_add_test(tcase, test_filter_controls);
 	tcase_add_test(tcase, test_filter_sizes);
 	tcase_add_test(tcase, test_filter_random);
