@@ -218,7 +218,7 @@ int ctl_stay_set(const struct ctl *ctl, const struct ctl_stay *stay, size_t id)
 					 id, stay->priority)
 			       : ctl_unit_failed(ctl, id, errno);
 	if (stay->seconds && NC_set_lifetime(ctl->cache, id, stay->milliseconds) < 0)
-		return errno == ERANGE
+		return errno == EINVAL
 			       ? ctl_complain(
 					 "unit %zu: a lifetime of %s seconds is more than a year",
 					 id, stay->seconds)

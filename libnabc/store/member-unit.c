@@ -257,7 +257,7 @@ int nc_member_set_lifetime(struct nc_member *member, struct nc_unit *unit, uint6
 	int error = 0;
 
 	if (milliseconds > NC_LIFETIME_MAX_MS)
-		return -ERANGE;
+		return -EINVAL;
 	if (milliseconds)
 		entry.tick = nc_tick_after(now + milliseconds * 1000000u);
 	nc_pool_lock(member);

@@ -111,7 +111,7 @@ bool nc_unit_expired(const struct nc_unit *unit);
 
 /*
  * For a unit that the caller holds.  milliseconds: from now; 0: no expiry.  Return
- * 0, -EINVAL (no such priority), -ERANGE (more than a year) or -ENOMEM.
+ * 0, -EINVAL (no such priority, more than a year) or -ENOMEM.
  */
 int nc_member_set_priority(struct nc_member *member, struct nc_unit *unit,
 			   enum NC_priority priority);

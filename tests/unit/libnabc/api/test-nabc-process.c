@@ -5,6 +5,7 @@
  * server.  Children that attach are forked here.
  */
 #include <errno.h>
+#include <nabc-async.h>
 #include <nabc-worker.h>
 #include <nabc.h>
 #include <poll.h>
@@ -358,6 +359,29 @@ START_TEST(test_attach_refused)
 }
 END_TEST
 
+/* What NULL ends is an error, or nothing; never the default cache. */
+START_TEST(test_end_nothing)
+{
+	NC_cache *cache = NC_cache_open(NULL);
+	struct NC_cache_stat stat;
+
+	ck_assert_ptr_nonnull(cache);
+	FAILS(NC_cache_close(NULL), EINVAL);
+	FAILS(NC_free(NULL), EINVAL);
+	FAILS(NC_release(NULL), EINVAL);
+	FAILS(NC_backend_stop(NULL), EINVAL);
+	FAILS(NC_backend_close(NULL), EINVAL);
+	FAILS(NC_sender_close(NULL), EINVAL);
+	FAILS(NC_send_op_close(NULL), EINVAL);
+	FAILS(NC_send_op_abandon(NULL), EINVAL);
+	FAILS(NC_ring_buffers_close(NULL), EINVAL);
+	NC_worker_close(NULL);
+	NC_backend_data_free(NULL);
+	ck_assert_int_eq(NC_cache_stat(NULL, &stat, sizeof(stat)), 0);
+	ck_assert_int_eq(NC_cache_close(cache), 0);
+}
+END_TEST
+
 /* --- the worker's calls without a server ------------------------------------------ */
 
 static void worker_options_refused(void)
@@ -460,6 +484,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_orphan);
 	tcase_add_test(tcase, test_attach);
 	tcase_add_test(tcase, test_attach_refused);
+	tcase_add_test(tcase, test_end_nothing);
 	tcase_add_test(tcase, test_worker_open_refused);
 	tcase_add_test(tcase, test_request_variable);
 }
