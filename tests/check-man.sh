@@ -86,7 +86,8 @@ strip_c()
 
 declared_names()
 {
-	strip_c "$@" | awk '{
+	# What is inline is in the header alone.
+	strip_c "$@" | awk '!/ inline / {
 		while (match($0, /NC_[A-Za-z0-9_]+[ \t]*\(/)) {
 			name = substr($0, RSTART, RLENGTH - 1)
 			sub(/[ \t]+$/, "", name)
@@ -205,9 +206,40 @@ for header in $headers; do
 			"use types and syntax of the standard alone"
 	done
 	command -v "$cxx" >/dev/null || continue
-	$cxx -std=c++11 -x c++ $strict "$tmp/strict.c" >"$tmp/out" 2>&1 && continue
+	for standard in c++11 c++20; do
+		$cxx -std=$standard -x c++ $strict "$tmp/strict.c" >"$tmp/out" 2>&1 && continue
+		sed 's/^/    /' "$tmp/out"
+		complain "$name does not compile with -std=$standard" \
+			"use what C and C++ have in common"
+	done
+done
+
+# Each structure with an initialiser, as C++ fills it: a template, which needs no library.
+{
+	for header in $headers; do
+		echo "#include <${header##*/}>"
+	done
+	echo "template <typename type> static int wrong()"
+	echo "{"
+	echo "	type all = NC_defaults<type>(), none = type();"
+	echo "	none.size = sizeof(none);"
+	echo "	return all.size != sizeof(type) || __builtin_memcmp(&all, &none, sizeof(all));"
+	echo "}"
+	echo "int main()"
+	echo "{"
+	sed -n 's/^#define NC_[A-Z_]*_INIT(\.\.\.) NC_INIT(struct \(NC_[a-z_]*\), .*/	if (wrong<struct \1>()) return 1;/p' \
+		$headers
+	echo "	return 0;"
+	echo "}"
+} >"$tmp/defaults.cc"
+grep -q 'wrong<struct NC_cache_options>' "$tmp/defaults.cc" ||
+	complain "no structure with an initialiser is found" "check the pattern in this script"
+for standard in c++11 c++20; do
+	command -v "$cxx" >/dev/null || break
+	$cxx -std=$standard -Wpedantic -Wall -Wextra -Werror $includes -o "$tmp/defaults" \
+		"$tmp/defaults.cc" >"$tmp/out" 2>&1 && "$tmp/defaults" && continue
 	sed 's/^/    /' "$tmp/out"
-	complain "$name does not compile as C++11" "use what C and C++ have in common"
+	complain "NC_defaults() does not work with -std=$standard" "see nabc.h"
 done
 
 # --- calls ---------------------------------------------------------------

@@ -43,6 +43,25 @@ extern "C" {
 /* clang-format on */
 
 /*
+ * For C++, which has designated initialisers since C++20 only, and whose compilers warn of the fields
+ * that they leave out:
+ *
+ *	struct NC_cache_options options = NC_defaults<struct NC_cache_options>();
+ *	options.memory = 1 << 30;
+ */
+#ifdef __cplusplus
+extern "C++" {
+template <typename type> inline type NC_defaults()
+{
+	type made = type();
+
+	made.size = sizeof(made);
+	return made;
+}
+}
+#endif
+
+/*
  * A cache that this process owns, or its attachment to another process's.  A
  * process can have several.  The first one is its default: NULL and the calls
  * without a cache argument use it.  A process that has none gets one at its
