@@ -264,7 +264,7 @@ class Request:
 
     def __init__(self, worker, request):
         self._worker = worker
-        # The variables as well: a copy, since the library's memory is the next request's.
+        # The variables as well: a copy, since the library's memory ends with the request.
         self._block = create_string_buffer(
             ctypes.string_at(request.variables, request.variables_length),
             request.variables_length or 1)

@@ -126,6 +126,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/worker/backend-requests.c \
 	libnabc/worker/backend.c libnabc/worker/backend.h \
 	libnabc/worker/responder-posix.c \
+	libnabc/worker/responder-requests.c \
 	libnabc/worker/responder-stream.c \
 	libnabc/worker/responder.c libnabc/worker/responder.h \
 	libnabc/worker/response-head.c libnabc/worker/response-head.h \

@@ -19,6 +19,7 @@
 #include "base/versioned.h"
 #include "cache/index.h"
 #include "os/process.h"
+#include "wire/wire.h"
 #include "worker/backend.h"
 #include "worker/responder.h"
 #include "worker/response-head.h"
@@ -134,22 +135,9 @@ int NC_worker_accept(NC_worker *worker, struct NC_request *request, size_t size)
 
 const char *NC_request_variable(const struct NC_request *request, const char *name)
 {
-	const char *at, *end;
-	size_t length;
-
-	if (!request || !request->variables || !name)
-		return NULL;
-	length = strlen(name);
-	at = request->variables;
-	end = at + request->variables_length;
-	while (at < end) {
-		size_t here = strlen(at);
-
-		if (here > length && at[length] == '=' && memcmp(at, name, length) == 0)
-			return at + length + 1;
-		at += here + 1;
-	}
-	return NULL;
+	return request && request->variables && name
+		       ? nc_wire_variable(request->variables, request->variables_length, name)
+		       : NULL;
 }
 
 int NC_worker_respond(NC_worker *worker, const struct NC_request *request,
@@ -173,23 +161,11 @@ int NC_worker_send(NC_worker *worker, const struct NC_request *request,
 	return nc_api_result(nc_responder_send(worker->responder, request, ranges, count, flags));
 }
 
-static size_t number_in(const struct NC_request *request, const char *name)
-{
-	const char *text = NC_request_variable(request, name);
-
-	return text ? strtoull(text, NULL, 10) : 0;
-}
-
 int NC_worker_body(NC_worker *worker, struct NC_request *request, struct NC_range *piece)
 {
-	struct NC_range whole = {0};
-
-	if (!worker || !request || !piece)
-		return nc_api_result(-EINVAL);
-	if (!(request->flags & NC_REQUEST_BODY))
-		whole = (struct NC_range){.id = number_in(request, "NABC_BODY_ID"),
-					  .length = number_in(request, "CONTENT_LENGTH")};
-	return nc_api_result(nc_responder_body(worker->responder, request, &whole, piece));
+	return nc_api_result(worker && request && piece
+				     ? nc_responder_body(worker->responder, request, piece)
+				     : -EINVAL);
 }
 
 int NC_worker_abort(NC_worker *worker, const struct NC_request *request)

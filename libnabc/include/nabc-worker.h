@@ -39,8 +39,8 @@ struct NC_worker_options {
 /*
  * A request as the worker receives it.  variables points to "NAME=value"
  * strings, each terminated by a NUL (the meta-variables of RFC 3875, section
- * 4.1).  The library owns this memory; it is valid until the next
- * NC_worker_accept().
+ * 4.1).  The library owns this memory; it is valid until the request is
+ * complete: answered in full, or aborted.
  */
 struct NC_request {
 	size_t size;  /* of this structure; NC_worker_accept() sets it */

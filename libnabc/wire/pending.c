@@ -1,80 +1,165 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * pending.c - see pending.h.
+ *
+ * A record is read into a block for the longest one, and copied to a block of its size
+ * if it is a request: a copy of about a kilobyte that the CPU has in its cache.
  */
 #include <errno.h>
 #include <nabc.h>
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash-table.h"
 #include "wire/pending.h"
 #include "wire/wire.h"
 
-#define ROOM_FIRST 8u
-
-void nc_pending_init(struct nc_pending *pending)
+int nc_pending_init(struct nc_pending *pending, unsigned channels)
 {
-	*pending = (struct nc_pending){0};
-	pending->last = &pending->first;
+	*pending = (struct nc_pending){.open = calloc(channels, sizeof(*pending->open))};
+	if (!pending->open)
+		return -ENOMEM;
+	pending->channels = channels;
+	for (unsigned i = 0; i < channels; i++)
+		nc_hash_table_init(&pending->open[i]);
+	return 0;
+}
+
+static struct nc_open_request *request_of(struct nc_hash_entry *entry)
+{
+	return (struct nc_open_request *)((char *)entry - offsetof(struct nc_open_request, entry));
 }
 
 void nc_pending_fini(struct nc_pending *pending)
 {
-	while (nc_pending_next(pending))
-		;
-	for (unsigned i = 0; i < pending->count; i++)
-		free(pending->open[i].inbox);
+	while (pending->kept.first)
+		nc_pending_remove(pending, pending->kept.first);
+	for (unsigned i = 0; i < pending->channels; i++) {
+		struct nc_hash_table *open = &pending->open[i];
+		struct nc_hash_entry *entry = nc_hash_table_next(open, NULL);
+
+		while (entry) {
+			struct nc_hash_entry *next = nc_hash_table_next(open, entry);
+
+			free(request_of(entry));
+			entry = next;
+		}
+		nc_hash_table_fini(open);
+	}
 	free(pending->blank);
-	free(pending->spare);
 	free(pending->open);
+}
+
+/* Returns the bytes of a block for a record; the pieces of its body follow it. */
+static size_t block_size(size_t length, bool body, size_t *inbox)
+{
+	size_t end = offsetof(struct nc_open_request, record) + length;
+
+	*inbox = (end + alignof(struct nc_inbox) - 1) & ~(alignof(struct nc_inbox) - 1);
+	if (body)
+		return *inbox + sizeof(struct nc_inbox);
+	return end > sizeof(struct nc_open_request) ? end : sizeof(struct nc_open_request);
 }
 
 int nc_pending_grow(struct nc_pending *pending)
 {
-	unsigned room = pending->room ? 2 * pending->room : ROOM_FIRST;
-	struct nc_open_request *open;
+	size_t inbox;
 
-	if (!pending->spare)
-		pending->spare = calloc(1, sizeof(*pending->spare));
-	if (!pending->spare)
-		return -ENOMEM;
-	if (pending->count < pending->room)
-		return 0;
-	open = realloc(pending->open, room * sizeof(*open));
-	if (!open)
-		return -ENOMEM;
-	pending->open = open;
-	pending->room = room;
-	return 0;
+	if (!pending->blank)
+		pending->blank = malloc(block_size(NC_PENDING_RECORD_MAX, true, &inbox));
+	return pending->blank ? 0 : -ENOMEM;
 }
 
-void nc_pending_add(struct nc_pending *pending, uint32_t channel,
-		    const struct nc_wire_request *wire)
+static void list_append(struct nc_request_list *list, struct nc_open_request *request)
 {
-	struct nc_open_request request = {.tag = wire->tag, .channel = channel};
+	request->previous = list->last;
+	request->next = NULL;
+	if (list->last)
+		list->last->next = request;
+	else
+		list->first = request;
+	list->last = request;
+}
 
-	if (wire->kind == NC_WIRE_REQUEST_BODY) {
-		request.inbox = pending->spare;
-		pending->spare = NULL;
+static void list_remove(struct nc_request_list *list, struct nc_open_request *request)
+{
+	if (request->previous)
+		request->previous->next = request->next;
+	else
+		list->first = request->next;
+	if (request->next)
+		request->next->previous = request->previous;
+	else
+		list->last = request->previous;
+}
+
+/* Returns a block with the blank's record: the blank itself if there is no memory. */
+static struct nc_open_request *fill(struct nc_pending *pending, uint32_t channel, bool body,
+				    size_t length)
+{
+	size_t inbox, size = block_size(length, body, &inbox);
+	struct nc_open_request *request = malloc(size);
+
+	if (request) {
+		memcpy(request->record, pending->blank->record, length);
+	} else {
+		request = pending->blank;
+		pending->blank = NULL;
 	}
-	pending->open[pending->count++] = request;
+	memset(request, 0, offsetof(struct nc_open_request, record));
+	request->channel = channel;
+	request->length = length;
+	if (body) {
+		request->inbox = (struct nc_inbox *)(void *)((char *)request + inbox);
+		memset(request->inbox, 0, sizeof(*request->inbox));
+	}
+	return request;
+}
+
+struct nc_open_request *nc_pending_add(struct nc_pending *pending, uint32_t channel,
+				       const struct nc_wire_request *wire, size_t length)
+{
+	struct nc_open_request *request = nc_pending_find(pending, channel, wire->tag);
+
+	if (request && request->accepted)
+		return NULL;
+	if (request) {
+		nc_hash_table_leave(&pending->open[channel], &request->entry);
+		request->replaced = true;
+	}
+	request = fill(pending, channel, wire->kind == NC_WIRE_REQUEST_BODY, length);
+	nc_hash_table_enter(&pending->open[channel], &request->entry, wire->tag);
+	return request;
 }
 
 struct nc_open_request *nc_pending_find(struct nc_pending *pending, uint32_t channel, uint64_t tag)
 {
-	/* Most workers answer the request that they accepted last. */
-	for (unsigned i = pending->count; i-- > 0;)
-		if (pending->open[i].tag == tag && pending->open[i].channel == channel)
-			return &pending->open[i];
-	return NULL;
+	struct nc_hash_entry *entry = NULL;
+
+	if (channel < pending->channels)
+		entry = nc_hash_table_find(&pending->open[channel], tag);
+	return entry ? request_of(entry) : NULL;
+}
+
+static void unkeep(struct nc_pending *pending, struct nc_open_request *request)
+{
+	list_remove(&pending->kept, request);
+	pending->kept_bytes -= request->length;
+	request->kept = false;
 }
 
 void nc_pending_remove(struct nc_pending *pending, struct nc_open_request *request)
 {
 	pending->begun -= request->begun;
-	free(request->inbox);
-	*request = pending->open[--pending->count];
+	if (request->kept)
+		unkeep(pending, request);
+	if (!request->replaced)
+		nc_hash_table_leave(&pending->open[request->channel], &request->entry);
+	free(request);
 }
 
 static int note_piece(struct nc_inbox *inbox, const struct nc_wire_request *wire, const void *what)
@@ -111,63 +196,25 @@ int nc_pending_note(struct nc_pending *pending, uint32_t channel,
 	}
 }
 
-int nc_pending_blank(struct nc_pending *pending, size_t limit, struct nc_kept **blank)
+void nc_pending_keep(struct nc_pending *pending, struct nc_open_request *request)
 {
-	if (pending->kept + limit > NC_PENDING_KEPT_MAX)
-		return -ENOBUFS;
-	if (!pending->blank)
-		pending->blank = malloc(sizeof(*pending->blank) + limit);
-	*blank = pending->blank;
-	return pending->blank ? 0 : -ENOMEM;
+	list_append(&pending->kept, request);
+	pending->kept_bytes += request->length;
+	request->kept = true;
 }
 
-void nc_pending_keep(struct nc_pending *pending, uint32_t channel, size_t length)
+struct nc_open_request *nc_pending_oldest(struct nc_pending *pending, uint32_t channel)
 {
-	struct nc_kept *kept = realloc(pending->blank, sizeof(*kept) + length);
+	struct nc_open_request *request = pending->kept.first;
 
-	/* The block shrinks: if realloc() fails, the larger one serves as well. */
-	if (!kept)
-		kept = pending->blank;
-	pending->blank = NULL;
-	kept->next = NULL;
-	kept->channel = channel;
-	kept->length = length;
-	*pending->last = kept;
-	pending->last = &kept->next;
-	pending->kept += length;
+	while (request && request->channel != channel)
+		request = request->next;
+	return request;
 }
 
-void nc_pending_forget(struct nc_pending *pending)
+void nc_pending_accept(struct nc_pending *pending, struct nc_open_request *request)
 {
-	free(pending->current);
-	pending->current = NULL;
-}
-
-/* Removes the record that link points to. */
-static struct nc_kept *unlink_kept(struct nc_pending *pending, struct nc_kept **link)
-{
-	struct nc_kept *kept = *link;
-
-	*link = kept->next;
-	if (!kept->next)
-		pending->last = link;
-	pending->kept -= kept->length;
-	return kept;
-}
-
-struct nc_kept *nc_pending_next(struct nc_pending *pending)
-{
-	nc_pending_forget(pending);
-	if (pending->first)
-		pending->current = unlink_kept(pending, &pending->first);
-	return pending->current;
-}
-
-struct nc_kept *nc_pending_take(struct nc_pending *pending, uint32_t channel)
-{
-	struct nc_kept **link = &pending->first;
-
-	while (*link && (*link)->channel != channel)
-		link = &(*link)->next;
-	return *link ? unlink_kept(pending, link) : NULL;
+	if (request->kept)
+		unkeep(pending, request);
+	request->accepted = true;
 }

@@ -4,7 +4,8 @@
  * not answered, and what the server has said about them since.
  *
  * While a worker waits for a record about one request, other requests precede it in
- * the queue: they are kept and accepted later.  No I/O; one thread at a time.
+ * the queue: they are kept and accepted later.  A request owns its record, so that its
+ * variables are valid until it is over.  No I/O; the caller locks.
  */
 #ifndef NC_PENDING_H
 #define NC_PENDING_H
@@ -16,9 +17,11 @@
 #include <nabc-worker.h>
 #include <nabc.h>
 
-struct nc_wire_request;
+#include "base/hash-table.h"
+#include "wire/wire.h"
 
 #define NC_PENDING_KEPT_MAX ((size_t)4 << 20) /* bytes of kept requests that wait to be accepted */
+#define NC_PENDING_RECORD_MAX (sizeof(struct nc_wire_request) + NC_WIRE_BLOCK_MAX)
 
 /* The received pieces of a request's body. */
 struct nc_inbox {
@@ -29,73 +32,92 @@ struct nc_inbox {
 };
 
 struct nc_open_request {
-	uint64_t tag;
+	struct nc_hash_entry entry;		 /* by its tag, among those of its channel */
+	struct nc_open_request *previous, *next; /* in the list that it is in, if any */
 	uint32_t channel;
 	uint8_t unsent;		/* pieces of its response that the server has not sent */
+	bool kept;		/* in the list of these */
+	bool accepted;		/* the worker has it; else it may be withdrawn */
 	bool begun;		/* its response has begun */
 	bool gone;		/* its client is gone */
 	bool taken;		/* its whole body was taken */
+	bool replaced;		/* another request has its tag, so the server has withdrawn it */
 	struct nc_inbox *inbox; /* NULL: no body in pieces */
-};
-
-/* A record out of a queue. */
-struct nc_kept {
-	struct nc_kept *next;
-	uint32_t channel;
-	size_t length;
+	size_t length;		/* bytes of the record */
 	char record[];
 };
 
-struct nc_pending {
-	struct nc_open_request *open;
-	unsigned count, room;
-	unsigned begun;		       /* number of responses */
-	struct nc_kept *first, **last; /* requests not yet accepted */
-	size_t kept;		       /* bytes of these */
-	struct nc_kept *current;       /* the request accepted last, if it was kept */
-	struct nc_kept *blank;	       /* for the next record; NULL: none yet */
-	struct nc_inbox *spare;	       /* for the next request with a body */
+struct nc_request_list {
+	struct nc_open_request *first, *last;
 };
 
-void nc_pending_init(struct nc_pending *pending);
+struct nc_pending {
+	struct nc_hash_table *open; /* of each channel */
+	unsigned channels;
+	unsigned begun;		       /* number of responses */
+	struct nc_request_list kept;   /* requests not yet accepted, in the order of arrival */
+	size_t kept_bytes;	       /* of their records */
+	struct nc_open_request *blank; /* for the next record; NULL: none yet */
+};
+
+/* Returns 0 or -ENOMEM. */
+int nc_pending_init(struct nc_pending *pending, unsigned channels);
 void nc_pending_fini(struct nc_pending *pending);
 
 /*
- * Allocates space for one more request of any kind.  Returns 0 or -ENOMEM.  Call it
- * before taking a request out of the queue, which would be lost otherwise.
+ * Allocates space for one more request of any kind: up to NC_PENDING_RECORD_MAX bytes at
+ * blank->record.  Returns 0 or -ENOMEM.  Call it before taking a record out of the queue,
+ * which would be lost otherwise.
  */
 int nc_pending_grow(struct nc_pending *pending);
 
 static inline int nc_pending_reserve(struct nc_pending *pending)
 {
-	return pending->count < pending->room && pending->spare ? 0 : nc_pending_grow(pending);
+	return pending->blank ? 0 : nc_pending_grow(pending);
 }
 
-/* Adds a request, after nc_pending_reserve().  Records of other kinds go to nc_pending_note(). */
-void nc_pending_add(struct nc_pending *pending, uint32_t channel,
-		    const struct nc_wire_request *wire);
+/*
+ * Adds the request whose record of length bytes is in the blank.  Returns it, or NULL: the
+ * worker already has one with that tag, which the protocol excludes.  Records of other
+ * kinds go to nc_pending_note().
+ */
+struct nc_open_request *nc_pending_add(struct nc_pending *pending, uint32_t channel,
+				       const struct nc_wire_request *wire, size_t length);
+
+/* Returns NULL if there is none. */
 struct nc_open_request *nc_pending_find(struct nc_pending *pending, uint32_t channel, uint64_t tag);
+
+/* Removes and frees a request, whether it was kept or not. */
 void nc_pending_remove(struct nc_pending *pending, struct nc_open_request *request);
+
+/* Returns the request's variables. */
+static inline const char *nc_pending_variables(const struct nc_open_request *request)
+{
+	return request->record + sizeof(struct nc_wire_request);
+}
+
+static inline size_t nc_pending_variables_length(const struct nc_open_request *request)
+{
+	return request->length - sizeof(struct nc_wire_request);
+}
 
 /* Handles a record that is not a request, and what follows it.  Returns 0 or -EPROTO. */
 int nc_pending_note(struct nc_pending *pending, uint32_t channel,
 		    const struct nc_wire_request *wire, const void *what);
 
-/*
- * nc_pending_blank() returns a record of up to limit bytes to fill;
- * nc_pending_keep() keeps it.  Returns 0, -ENOBUFS (too many bytes are kept), or
- * -ENOMEM.
- */
-int nc_pending_blank(struct nc_pending *pending, size_t limit, struct nc_kept **blank);
-void nc_pending_keep(struct nc_pending *pending, uint32_t channel, size_t length);
+/* Whether no further request may be kept. */
+static inline bool nc_pending_is_full(const struct nc_pending *pending)
+{
+	return pending->kept_bytes + NC_PENDING_RECORD_MAX > NC_PENDING_KEPT_MAX;
+}
 
-/* Returns the oldest kept request, valid until the next call; NULL: none. */
-struct nc_kept *nc_pending_next(struct nc_pending *pending);
+/* Keeps a request that was added, as the last one to be accepted. */
+void nc_pending_keep(struct nc_pending *pending, struct nc_open_request *request);
 
-/* Removes and returns the oldest kept request of a channel, which the caller frees; NULL: none. */
-struct nc_kept *nc_pending_take(struct nc_pending *pending, uint32_t channel);
+/* Returns the oldest kept request of a channel; NULL: none. */
+struct nc_open_request *nc_pending_oldest(struct nc_pending *pending, uint32_t channel);
 
-/* Frees the request that nc_pending_next() returned. */
-void nc_pending_forget(struct nc_pending *pending);
+/* Gives a request to the worker, whether it was kept or not. */
+void nc_pending_accept(struct nc_pending *pending, struct nc_open_request *request);
 
 #endif

@@ -165,3 +165,18 @@ int nc_wire_check_response(const void *record, size_t length, struct nc_wire_res
 		return response->status < 200 || response->status > 599 ? -EPROTO : 0;
 	return check_kind(response, ranges);
 }
+
+const char *nc_wire_variable(const char *variables, size_t length, const char *name)
+{
+	const char *at = variables, *end = variables + length;
+	size_t wanted = strlen(name);
+
+	while (at < end) {
+		size_t here = strlen(at);
+
+		if (here > wanted && at[wanted] == '=' && memcmp(at, name, wanted) == 0)
+			return at + wanted + 1;
+		at += here + 1;
+	}
+	return NULL;
+}

@@ -211,6 +211,9 @@ int nc_wire_check_reply(const void *message, size_t length, unsigned fds,
 int nc_wire_check_request(const void *record, size_t length, struct nc_wire_request *request);
 int nc_wire_check_response(const void *record, size_t length, struct nc_wire_response *response);
 
+/* Returns the value of a variable among length bytes of "NAME=value" strings, or NULL. */
+const char *nc_wire_variable(const char *variables, size_t length, const char *name);
+
 #define NC_WIRE_KEPT (0xffff0000u | NC_RESPONSE_KEEP) /* flags that state which units are kept */
 
 /* Whether all flags are valid for a response with that many ranges. */

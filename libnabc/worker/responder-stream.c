@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <nabc-worker.h>
 #include <nabc.h>
 
@@ -17,22 +18,13 @@
 #include "wire/wire.h"
 #include "worker/responder.h"
 
-static struct nc_open_request *find(struct nc_responder *responder,
-				    const struct NC_request *request)
-{
-	return nc_pending_find(&responder->pending, request->channel, request->tag);
-}
-
 /* Waits until the window is open.  Returns 0, -ECANCELED or -errno. */
 static int await_window(struct nc_responder *responder, const struct NC_request *request)
 {
 	for (;;) {
 		int error = nc_responder_pump(responder, request->channel);
-		struct nc_open_request *open = find(responder, request);
+		struct nc_open_request *open = nc_responder_find(responder, request);
 
-		/* The server withdrew another request to which it gave the same tag. */
-		if (!open)
-			return error ? error : -EPROTO;
 		if (open->gone)
 			return -ECANCELED;
 		if (open->unsent < NC_WORKER_WINDOW)
@@ -47,7 +39,7 @@ static int await_window(struct nc_responder *responder, const struct NC_request 
 int nc_responder_send(struct nc_responder *responder, const struct NC_request *request,
 		      const struct NC_range *ranges, unsigned count, unsigned flags)
 {
-	struct nc_open_request *open = find(responder, request);
+	struct nc_open_request *open = nc_responder_find(responder, request);
 	bool more = flags & NC_RESPONSE_MORE;
 	struct nc_wire_response wire = {
 		.tag = request->tag, .flags = flags | NC_RESPONSE_PIECE, .ranges = count};
@@ -67,7 +59,7 @@ int nc_responder_send(struct nc_responder *responder, const struct NC_request *r
 		error = nc_responder_push(responder, request->channel, &wire, ranges, NULL);
 	if (error)
 		return error;
-	open = find(responder, request);
+	open = nc_responder_find(responder, request);
 	if (more)
 		open->unsent++;
 	else
@@ -79,7 +71,7 @@ int nc_responder_send(struct nc_responder *responder, const struct NC_request *r
 static int give_back(struct nc_responder *responder, const struct NC_request *request)
 {
 	struct nc_wire_response wire = {.tag = request->tag, .flags = NC_RESPONSE_TAKEN};
-	struct nc_inbox *inbox = find(responder, request)->inbox;
+	struct nc_inbox *inbox = nc_responder_find(responder, request)->inbox;
 	int error;
 
 	if (!inbox->reading)
@@ -89,34 +81,42 @@ static int give_back(struct nc_responder *responder, const struct NC_request *re
 	return error;
 }
 
-int nc_responder_body(struct nc_responder *responder, const struct NC_request *request,
-		      const struct NC_range *whole, struct NC_range *piece)
+static size_t number_in(const struct nc_open_request *open, const char *name)
 {
-	struct nc_open_request *open = find(responder, request);
+	const char *text = nc_wire_variable(nc_pending_variables(open),
+					    nc_pending_variables_length(open), name);
+
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+/* Returns the whole body of a request without pieces.  Returns 1, or 0 if it was returned. */
+static int whole_body(struct nc_open_request *open, struct NC_range *piece)
+{
+	bool first = !open->taken;
+
+	open->taken = true;
+	*piece = (struct NC_range){.id = number_in(open, "NABC_BODY_ID"),
+				   .length = number_in(open, "CONTENT_LENGTH")};
+	return first && piece->id;
+}
+
+int nc_responder_body(struct nc_responder *responder, const struct NC_request *request,
+		      struct NC_range *piece)
+{
+	struct nc_open_request *open = nc_responder_find(responder, request);
 	int error;
 
 	if (!open)
 		return -EINVAL;
-	if (!open->inbox) {
-		bool first = !open->taken;
-
-		open->taken = true;
-		*piece = *whole;
-		return first && whole->id;
-	}
+	if (!open->inbox)
+		return whole_body(open, piece);
 	error = give_back(responder, request);
 	while (!error) {
 		struct nc_inbox *inbox;
 
 		error = nc_responder_pump(responder, request->channel);
-		open = find(responder, request);
-		inbox = open ? open->inbox : NULL;
-		/*
-		 * The server gave the tag to another request, which has no body or
-		 * was withdrawn.
-		 */
-		if (!inbox)
-			return -EPROTO;
+		open = nc_responder_find(responder, request);
+		inbox = open->inbox;
 		if (open->gone)
 			return -ECANCELED;
 		if (inbox->count) {
@@ -137,7 +137,7 @@ int nc_responder_body(struct nc_responder *responder, const struct NC_request *r
 int nc_responder_abort(struct nc_responder *responder, const struct NC_request *request)
 {
 	struct nc_wire_response wire = {.tag = request->tag, .flags = NC_RESPONSE_ABORTED};
-	struct nc_open_request *open = find(responder, request);
+	struct nc_open_request *open = nc_responder_find(responder, request);
 	int error;
 
 	/* The request is already over. */
@@ -157,7 +157,7 @@ int nc_responder_gone(struct nc_responder *responder, const struct NC_request *r
 	if (request->channel >= responder->channels)
 		return -EINVAL;
 	error = nc_responder_pump(responder, request->channel);
-	open = find(responder, request);
+	open = nc_responder_find(responder, request);
 	/* If too many bytes are kept, answer with what is known. */
 	return error && error != -ENOBUFS ? error : !open || open->gone;
 }

@@ -25,7 +25,6 @@
 #include "worker/responder.h"
 
 #define JOIN_TIMEOUT_MS 5000
-#define RECORD_MAX (sizeof(struct nc_wire_request) + NC_WIRE_BLOCK_MAX)
 
 /*
  * Bytes of bodies after which the worker yields the CPU to the server.  Measured
@@ -64,27 +63,25 @@ int nc_responder_open(struct nc_index *index, int socket, struct nc_responder **
 	if (!error)
 		responder = calloc(1, sizeof(*responder) +
 					      welcome.channels * sizeof(responder->channel[0]));
-	if (!error && responder)
-		responder->record = malloc(RECORD_MAX);
 	if (!error && responder && (welcome.flags & NC_WIRE_POSIX))
 		responder->out = malloc(NC_RESPONDER_OUT);
-	if (!error && (!responder || !responder->record ||
-		       (!responder->out && (welcome.flags & NC_WIRE_POSIX))))
+	if (!error && (!responder || (!responder->out && (welcome.flags & NC_WIRE_POSIX))))
 		error = -ENOMEM;
+	if (!error)
+		error = nc_pending_init(&responder->pending, welcome.channels);
 	if (!error)
 		error = nc_segment_adopt(&responder->queues, fds[0], footprint);
 	if (error) {
 		/* The cache owns the segment's descriptor, if there is one. */
 		nc_peer_close_fds(fds, nc_wire_welcome_fds(&welcome) - (welcome.slots ? 1 : 0));
 		if (responder) {
-			free(responder->record);
+			nc_pending_fini(&responder->pending);
 			free(responder->out);
 		}
 		free(responder);
 		nc_index_fini(index);
 		return error;
 	}
-	nc_pending_init(&responder->pending);
 	responder->index = index;
 	responder->watch = fds[1];
 	responder->channels = welcome.channels;
@@ -121,138 +118,7 @@ void nc_responder_close(struct nc_responder *responder)
 	nc_segment_close(&responder->queues);
 	nc_pending_fini(&responder->pending);
 	free(responder->out);
-	free(responder->record);
 	free(responder);
-}
-
-/*
- * Claims the channel's next request, before the caller gets it: even if this
- * process dies, no other worker processes it as well.  Returns 1, 0 if the server
- * has withdrawn it, or -EPROTO.
- */
-static int claim(struct nc_responder *responder, uint32_t channel)
-{
-	uint64_t counter = NC_CHANNEL_CLAIMS + responder->channel[channel].claimed++;
-
-	if (nc_queue_claim(&responder->channel[channel].queues.requests, &counter, counter + 1))
-		return 1;
-	/* The server's claims are ahead of this end's; a value far off is a stray write. */
-	return counter - NC_CHANNEL_CLAIMS - responder->channel[channel].claimed <= UINT32_MAX
-		       ? 0
-		       : -EPROTO;
-}
-
-/* Drops a request that was taken out of the queue and now belongs to another worker. */
-static void drop_withdrawn(struct nc_responder *responder, uint32_t channel, uint64_t tag)
-{
-	struct nc_open_request *open = nc_pending_find(&responder->pending, channel, tag);
-
-	if (open)
-		nc_pending_remove(&responder->pending, open);
-}
-
-/* Frees the kept requests of a channel that the server has withdrawn.  Returns 0 or -EPROTO. */
-static int prune(struct nc_responder *responder, uint32_t channel)
-{
-	uint64_t counter = nc_queue_claims(&responder->channel[channel].queues.requests);
-
-	while (counter != NC_CHANNEL_CLAIMS + responder->channel[channel].claimed) {
-		struct nc_wire_request wire;
-		struct nc_kept *kept = nc_pending_take(&responder->pending, channel);
-		int result;
-
-		/* The others are still in the queue. */
-		if (!kept)
-			return 0;
-		memcpy(&wire, kept->record, sizeof(wire));
-		free(kept);
-		result = claim(responder, channel);
-		/* The server has claimed it, so a claim that succeeds here is a protocol error. */
-		if (result)
-			return -EPROTO;
-		drop_withdrawn(responder, channel, wire.tag);
-	}
-	return 0;
-}
-
-static void describe(const char *record, uint32_t channel, const struct nc_wire_request *wire,
-		     struct NC_request *request)
-{
-	*request = (struct NC_request){.tag = wire->tag,
-				       .channel = channel,
-				       .flags = wire->kind == NC_WIRE_REQUEST_BODY ? NC_REQUEST_BODY
-										   : 0,
-				       .variables = record + sizeof(*wire),
-				       .variables_length = wire->length};
-}
-
-/* Handles a checked record.  Returns 1 for a new request, 0 for a record about one, or -errno. */
-static int note(struct nc_responder *responder, uint32_t channel, const char *record,
-		const struct nc_wire_request *wire)
-{
-	if (wire->kind > NC_WIRE_REQUEST_BODY)
-		return nc_pending_note(&responder->pending, channel, wire, record + sizeof(*wire));
-	nc_pending_add(&responder->pending, channel, wire);
-	return 1;
-}
-
-static int take(struct nc_responder *responder, unsigned channel, struct NC_request *request)
-{
-	for (;;) {
-		struct nc_wire_request wire;
-		int error = nc_pending_reserve(&responder->pending);
-		int64_t length = error ? error
-				       : nc_queue_pop(&responder->channel[channel].queues.requests,
-						      responder->record, RECORD_MAX);
-
-		if (length <= 0)
-			return (int)length;
-		if (nc_wire_check_request(responder->record, (size_t)length, &wire))
-			return -EPROTO;
-		error = note(responder, channel, responder->record, &wire);
-		if (error < 0)
-			return error;
-		if (error == 0)
-			continue;
-		error = claim(responder, channel);
-		if (error < 0)
-			return error;
-		if (error > 0) {
-			describe(responder->record, channel, &wire, request);
-			return 1;
-		}
-		drop_withdrawn(responder, channel, wire.tag);
-	}
-}
-
-int nc_responder_pump(struct nc_responder *responder, uint32_t channel)
-{
-	struct nc_pending *pending = &responder->pending;
-	int pruned = prune(responder, channel);
-
-	if (pruned)
-		return pruned;
-	for (;;) {
-		struct nc_wire_request wire;
-		struct nc_kept *blank;
-		int error = nc_pending_reserve(pending);
-		int64_t length;
-
-		if (!error)
-			error = nc_pending_blank(pending, RECORD_MAX, &blank);
-		length = error ? error
-			       : nc_queue_pop(&responder->channel[channel].queues.requests,
-					      blank->record, RECORD_MAX);
-		if (length <= 0)
-			return (int)length;
-		if (nc_wire_check_request(blank->record, (size_t)length, &wire))
-			return -EPROTO;
-		error = note(responder, channel, blank->record, &wire);
-		if (error < 0)
-			return error;
-		if (error > 0)
-			nc_pending_keep(pending, channel, (size_t)length);
-	}
 }
 
 int nc_responder_await(struct nc_responder *responder, uint32_t channel)
@@ -264,40 +130,6 @@ int nc_responder_await(struct nc_responder *responder, uint32_t channel)
 	ring_all(responder);
 	result = nc_doorbell_wait(responder->watch);
 	return result > 0 ? 0 : result ? result : -EPIPE;
-}
-
-/*
- * Takes a request that was kept while the worker waited for another record.
- * Returns 1, 0 or -errno.
- */
-static int take_kept(struct nc_responder *responder, struct NC_request *request)
-{
-	struct nc_kept *kept;
-
-	while ((kept = nc_pending_next(&responder->pending))) {
-		struct nc_open_request *open;
-		struct nc_wire_request wire;
-		int error;
-
-		/* It was checked before it was kept. */
-		memcpy(&wire, kept->record, sizeof(wire));
-		error = claim(responder, kept->channel);
-		if (error < 0)
-			return error;
-		if (error == 0) {
-			drop_withdrawn(responder, kept->channel, wire.tag);
-			continue;
-		}
-		describe(kept->record, kept->channel, &wire, request);
-		open = nc_pending_find(&responder->pending, kept->channel, wire.tag);
-		if (!open || !open->gone)
-			return 1;
-		/* Its client is gone. */
-		error = nc_responder_abort(responder, request);
-		if (error)
-			return error;
-	}
-	return 0;
 }
 
 /* Announces to every channel that this worker will sleep; true: one has work after all. */
@@ -314,16 +146,14 @@ int nc_responder_accept(struct nc_responder *responder, struct NC_request *reque
 {
 	int result;
 
-	if (responder->pending.first || responder->pending.current) {
-		result = take_kept(responder, request);
-		if (result)
-			return result;
-	}
+	result = nc_responder_take_kept(responder, request);
+	if (result)
+		return result;
 	for (;;) {
 		for (unsigned i = 0; i < responder->channels; i++) {
 			unsigned channel = (responder->next + i) % responder->channels;
 
-			result = take(responder, channel, request);
+			result = nc_responder_take(responder, channel, request);
 			if (result == 0)
 				continue;
 			responder->next = channel + 1;
@@ -425,7 +255,7 @@ int nc_responder_respond(struct nc_responder *responder, const struct NC_request
 			 const struct NC_response *response)
 {
 	struct nc_pending *pending = &responder->pending;
-	struct nc_open_request *open = nc_pending_find(pending, request->channel, request->tag);
+	struct nc_open_request *open = nc_responder_find(responder, request);
 	bool single = response->body.id, more = response->flags & NC_RESPONSE_MORE;
 	const struct NC_range *ranges = single ? &response->body : response->ranges;
 	unsigned count = single ? 1 : response->range_count;

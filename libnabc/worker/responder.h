@@ -4,6 +4,7 @@
 #define NC_RESPONDER_H
 
 #include <nabc-worker.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,7 +24,7 @@ struct nc_responder {
 	int watch; /* readable when requests arrive or response queues have space */
 	unsigned channels;
 	unsigned next; /* the channel to look at first, for fairness */
-	char *record;  /* the last request, unless it was kept */
+	bool broken;   /* the server violated the protocol */
 	struct nc_pending pending;
 	char *out; /* for records of responses that are sent as bytes; NULL: sent by id */
 	struct {
@@ -41,7 +42,10 @@ struct nc_responder {
 int nc_responder_open(struct nc_index *index, int socket, struct nc_responder **responder);
 void nc_responder_close(struct nc_responder *responder);
 
-/* Returns 1 for a request, 0 if the server is gone, or -errno.  Blocks. */
+/*
+ * Returns 1 for a request, 0 if the server is gone, or -errno.  Blocks.  The variables are
+ * valid until the request is over.
+ */
 int nc_responder_accept(struct nc_responder *responder, struct NC_request *request);
 
 /* Blocks while the queue is full. */
@@ -56,11 +60,11 @@ int nc_responder_send(struct nc_responder *responder, const struct NC_request *r
 		      const struct NC_range *ranges, unsigned count, unsigned flags);
 
 /*
- * Blocks until a piece of the body comes; whole: the body of a request without
- * pieces.  Returns 1, 0 at the end, -ECANCELED (the client is gone), or -errno.
+ * Blocks until a piece of the body comes.  Returns 1, 0 at the end, -ECANCELED (the client
+ * is gone), or -errno.
  */
 int nc_responder_body(struct nc_responder *responder, const struct NC_request *request,
-		      const struct NC_range *whole, struct NC_range *piece);
+		      struct NC_range *piece);
 int nc_responder_abort(struct nc_responder *responder, const struct NC_request *request);
 
 /* Returns 1 if the client is gone, 0, or -errno.  Does not block. */
@@ -85,6 +89,23 @@ int nc_responder_write(struct nc_responder *responder, uint32_t channel,
 /* Checks that the ranges can be sent now.  Returns 0 or -errno. */
 int nc_responder_check_ranges(struct nc_responder *responder, const struct NC_range *ranges,
 			      unsigned count);
+
+/* Returns a request that the worker has accepted and not completed, or NULL. */
+static inline struct nc_open_request *nc_responder_find(struct nc_responder *responder,
+							const struct NC_request *request)
+{
+	struct nc_open_request *open =
+		nc_pending_find(&responder->pending, request->channel, request->tag);
+
+	return open && open->accepted ? open : NULL;
+}
+
+/*
+ * Take a request out of a channel's queue, or the first one that was kept.  Return 1, 0 if
+ * there is none, or -errno.
+ */
+int nc_responder_take(struct nc_responder *responder, uint32_t channel, struct NC_request *request);
+int nc_responder_take_kept(struct nc_responder *responder, struct NC_request *request);
 
 /* Takes all records out of a channel's queue and keeps the requests.  Returns 0 or -errno. */
 int nc_responder_pump(struct nc_responder *responder, uint32_t channel);

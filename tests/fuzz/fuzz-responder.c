@@ -137,7 +137,6 @@ static void withdraw(struct input *input, unsigned how)
 		(void)nc_queue_claim(&channel.requests, &told, told + number % 8);
 }
 
-/* The variables of the last one stay until the next is accepted. */
 static void accept_one(void)
 {
 	struct NC_request request;
@@ -161,7 +160,6 @@ static void answer(struct input *input, unsigned how)
 	struct NC_range range = {.id = unit, .length = 1000}, piece;
 	struct NC_response response =
 		NC_RESPONSE_INIT(.status = 200, .flags = NC_RESPONSE_KEEP, .body = range);
-	const struct NC_range whole = {.id = how & 1 ? unit : 0, .length = 1};
 	int result;
 
 	switch (input_number(input, 1) % 6) {
@@ -174,7 +172,7 @@ static void answer(struct input *input, unsigned how)
 					   NC_RESPONSE_KEEP | (how & 8 ? NC_RESPONSE_MORE : 0));
 		break;
 	case 2:
-		result = nc_responder_body(responder, request, &whole, &piece);
+		result = nc_responder_body(responder, request, &piece);
 		break;
 	case 3:
 		result = nc_responder_gone(responder, request);

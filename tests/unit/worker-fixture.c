@@ -28,6 +28,7 @@
 #include "store/pool.h"
 #include "store/unit.h"
 #include "wire/channel.h"
+#include "wire/pending.h"
 #include "wire/wire.h"
 
 #include "worker-fixture.h"
@@ -150,6 +151,10 @@ static void respond_raw(int status, uint64_t id, uint64_t offset, uint64_t lengt
 	struct NC_range range = {.id = id, .offset = offset, .length = length};
 
 	push_raw(status, 0, &range, id ? 1 : 0);
+	/* It is complete, so its tag may return. */
+	nc_pending_remove(
+		&worker->responder->pending,
+		nc_pending_find(&worker->responder->pending, request.channel, request.tag));
 }
 
 size_t insert(const void *data, size_t length, size_t size)

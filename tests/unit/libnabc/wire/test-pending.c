@@ -11,6 +11,7 @@
 #include <nabc-worker.h>
 #include <nabc.h>
 
+#include "base/hash-table.h"
 #include "wire/pending.h"
 #include "wire/wire.h"
 
@@ -20,12 +21,29 @@
 
 static struct nc_pending pending;
 
-static void add(uint32_t channel, uint64_t tag)
+/* Adds a request whose variables are that many bytes, each the low byte of the tag. */
+static struct nc_open_request *add_long(uint32_t channel, uint64_t tag, size_t length)
 {
-	struct nc_wire_request wire = {.tag = tag, .kind = NC_WIRE_REQUEST + (tag == BODY)};
+	struct nc_wire_request wire = {
+		.tag = tag, .kind = NC_WIRE_REQUEST + (tag == BODY), .length = (uint32_t)length};
 
 	ck_assert_int_eq(nc_pending_reserve(&pending), 0);
-	nc_pending_add(&pending, channel, &wire);
+	memcpy(pending.blank->record, &wire, sizeof(wire));
+	memset(pending.blank->record + sizeof(wire), (int)(tag & 0xff), length);
+	return nc_pending_add(&pending, channel, &wire, sizeof(wire) + length);
+}
+
+static struct nc_open_request *add(uint32_t channel, uint64_t tag)
+{
+	struct nc_open_request *open = add_long(channel, tag, 0);
+
+	ck_assert_ptr_nonnull(open);
+	return open;
+}
+
+static void init(void)
+{
+	ck_assert_int_eq(nc_pending_init(&pending, 3), 0);
 }
 
 static int note(uint32_t channel, uint64_t tag, enum nc_wire_kind kind, uint32_t count)
@@ -47,7 +65,7 @@ static int note_piece(uint64_t tag, size_t id, bool last)
 
 START_TEST(test_open)
 {
-	nc_pending_init(&pending);
+	init();
 	ck_assert_ptr_null(nc_pending_find(&pending, 0, 0));
 	/* The same tag on two channels is two requests. */
 	for (uint64_t tag = 0; tag < 100; tag++)
@@ -61,11 +79,12 @@ START_TEST(test_open)
 
 			ck_assert_int_eq(!open, tag % 3 == 0 && channel == (tag & 1));
 			if (open)
-				ck_assert(open->tag == tag && open->channel == channel &&
+				ck_assert(open->entry.key == tag && open->channel == channel &&
 					  !open->gone);
 		}
 	}
 	ck_assert_ptr_null(nc_pending_find(&pending, 2, 1));
+	ck_assert_ptr_null(nc_pending_find(&pending, 3, 1));
 	nc_pending_fini(&pending);
 }
 END_TEST
@@ -74,7 +93,7 @@ START_TEST(test_notes)
 {
 	struct nc_open_request *open;
 
-	nc_pending_init(&pending);
+	init();
 	add(1, 7);
 	open = nc_pending_find(&pending, 1, 7);
 	/* After its end, nothing more is recorded of a request. */
@@ -97,7 +116,7 @@ START_TEST(test_bodies)
 {
 	struct nc_inbox *inbox;
 
-	nc_pending_init(&pending);
+	init();
 	add(0, 1);
 	add(0, BODY);
 	ck_assert_int_eq(note_piece(1, 5, false), -EPROTO);
@@ -128,92 +147,132 @@ START_TEST(test_bodies)
 }
 END_TEST
 
-START_TEST(test_kept)
+static void check_variables(const struct nc_open_request *open, size_t length)
 {
-	const size_t length = 32 << 10;
-	struct nc_kept *kept;
-	uint64_t put = 0, got = 0;
+	const char *variables = nc_pending_variables(open);
 
-	nc_pending_init(&pending);
-	ck_assert_ptr_null(nc_pending_next(&pending));
-	for (unsigned round = 0; round < 3; round++) {
-		int error;
+	ck_assert_uint_eq(nc_pending_variables_length(open), length);
+	for (size_t i = 0; i < length; i++)
+		ck_assert_int_eq((unsigned char)variables[i], (int)(open->entry.key & 0xff));
+}
 
-		/* As many as permitted, then some of them are taken out again. */
-		while ((error = nc_pending_blank(&pending, length, &kept)) == 0) {
-			/* An unfilled one is returned again. */
-			struct nc_kept *same;
+/* Every request has its variables until it is over, the longest ones too. */
+START_TEST(test_variables)
+{
+	const size_t most = NC_WIRE_BLOCK_MAX;
 
-			ck_assert_int_eq(nc_pending_blank(&pending, length, &same), 0);
-			ck_assert_ptr_eq(same, kept);
-			memcpy(kept->record, &put, sizeof(put));
-			memset(kept->record + sizeof(put), 'k', length - sizeof(put));
-			nc_pending_keep(&pending, (uint32_t)(put % 3), 8 + put % 1000);
-			put++;
-		}
-		ck_assert_int_eq(error, -ENOBUFS);
-		for (unsigned i = 0; i < 500; i++) {
-			kept = nc_pending_next(&pending);
-			ck_assert_ptr_nonnull(kept);
-			ck_assert_mem_eq(kept->record, &got, sizeof(got));
-			ck_assert_uint_eq(kept->length, 8 + got % 1000);
-			ck_assert_uint_eq(kept->channel, got % 3);
-			got++;
-		}
-	}
-	/* The end frees the rest. */
-	ck_assert_int_eq(nc_pending_blank(&pending, length, &kept), 0);
+	init();
+	for (uint64_t tag = 0; tag < 100; tag++)
+		ck_assert_ptr_nonnull(add_long(0, tag, tag == 50 ? most : 13 * tag));
+	ck_assert_ptr_nonnull(add_long(0, BODY, 77));
+	for (uint64_t tag = 0; tag < 100; tag += 2)
+		nc_pending_remove(&pending, nc_pending_find(&pending, 0, tag + 1));
+	for (uint64_t tag = 0; tag < 100; tag += 2)
+		check_variables(nc_pending_find(&pending, 0, tag), tag == 50 ? most : 13 * tag);
+	/* The pieces of a body are behind them. */
+	for (size_t id = 1; id <= NC_WORKER_WINDOW; id++)
+		ck_assert_int_eq(note_piece(BODY, id, false), 0);
+	check_variables(nc_pending_find(&pending, 0, BODY), 77);
 	nc_pending_fini(&pending);
 }
 END_TEST
 
-static void keep(uint32_t channel, char name)
+START_TEST(test_kept)
 {
-	struct nc_kept *kept;
+	struct nc_open_request *kept;
+	uint64_t put = 0, got = 0;
 
-	ck_assert_int_eq(nc_pending_blank(&pending, 100, &kept), 0);
-	kept->record[0] = name;
-	nc_pending_keep(&pending, channel, 1);
+	init();
+	for (unsigned round = 0; round < 3; round++) {
+		/* As many as permitted, then some of them are taken out again. */
+		while (!nc_pending_is_full(&pending)) {
+			kept = add_long((uint32_t)(put % 3), put, 8 + put % 1000);
+			nc_pending_keep(&pending, kept);
+			put++;
+		}
+		ck_assert_uint_le(pending.kept_bytes, NC_PENDING_KEPT_MAX);
+		ck_assert_uint_gt(pending.kept_bytes,
+				  NC_PENDING_KEPT_MAX - 2 * NC_PENDING_RECORD_MAX);
+		for (unsigned i = 0; i < 500; i++) {
+			kept = pending.kept.first;
+			ck_assert_ptr_nonnull(kept);
+			ck_assert_uint_eq(kept->entry.key, got);
+			ck_assert_uint_eq(kept->channel, got % 3);
+			check_variables(kept, 8 + got % 1000);
+			nc_pending_accept(&pending, kept);
+			ck_assert_ptr_eq(nc_pending_find(&pending, (uint32_t)(got % 3), got), kept);
+			got++;
+		}
+	}
+	/* The end frees the rest. */
+	nc_pending_fini(&pending);
+}
+END_TEST
+
+static uint64_t take(uint32_t channel)
+{
+	struct nc_open_request *kept = nc_pending_oldest(&pending, channel);
+	uint64_t tag = kept ? kept->entry.key : 0;
+
+	if (kept)
+		nc_pending_remove(&pending, kept);
+	return tag;
 }
 
-static char take(uint32_t channel)
+static uint64_t next(void)
 {
-	struct nc_kept *kept = nc_pending_take(&pending, channel);
-	char name = kept ? kept->record[0] : '-';
+	struct nc_open_request *kept = pending.kept.first;
 
-	free(kept);
-	return name;
-}
-
-static char next(void)
-{
-	struct nc_kept *kept = nc_pending_next(&pending);
-
-	return kept ? kept->record[0] : '-';
+	if (!kept)
+		return 0;
+	nc_pending_accept(&pending, kept);
+	return kept->entry.key;
 }
 
 /* Takes those of one channel from between those of another, the last one too. */
 START_TEST(test_take)
 {
-	nc_pending_init(&pending);
-	ck_assert_int_eq(take(0), '-');
-	for (const char *name = "aBcDeF"; *name; name++)
-		keep(*name < 'a', *name);
-	ck_assert_int_eq(next(), 'a');
-	ck_assert_int_eq(take(1), 'B');
-	ck_assert_int_eq(take(2), '-');
-	ck_assert_int_eq(take(1), 'D');
-	ck_assert_int_eq(take(1), 'F');
-	ck_assert_int_eq(take(1), '-');
-	ck_assert_uint_eq(pending.kept, 2);
-	keep(1, 'G');
-	ck_assert_int_eq(next(), 'c');
-	ck_assert_int_eq(next(), 'e');
-	ck_assert_int_eq(take(1), 'G');
-	ck_assert_int_eq(next(), '-');
-	keep(0, 'h');
-	ck_assert_int_eq(next(), 'h');
-	ck_assert_uint_eq(pending.kept, 0);
+	init();
+	ck_assert_uint_eq(take(0), 0);
+	for (uint64_t tag = 1; tag <= 6; tag++)
+		nc_pending_keep(&pending, add(tag % 2 == 0, tag));
+	ck_assert_uint_eq(next(), 1);
+	ck_assert_uint_eq(take(1), 2);
+	ck_assert_uint_eq(take(2), 0);
+	ck_assert_uint_eq(take(1), 4);
+	ck_assert_uint_eq(take(1), 6);
+	ck_assert_uint_eq(take(1), 0);
+	ck_assert_uint_eq(pending.kept_bytes, 2 * sizeof(struct nc_wire_request));
+	nc_pending_keep(&pending, add(1, 7));
+	ck_assert_uint_eq(next(), 3);
+	ck_assert_uint_eq(next(), 5);
+	ck_assert_uint_eq(take(1), 7);
+	ck_assert_uint_eq(next(), 0);
+	nc_pending_keep(&pending, add(0, 8));
+	ck_assert_uint_eq(next(), 8);
+	ck_assert_uint_eq(pending.kept_bytes, 0);
+	nc_pending_fini(&pending);
+}
+END_TEST
+
+/* A withdrawn request may return with its tag; one that the worker has may not. */
+START_TEST(test_same_tag)
+{
+	struct nc_open_request *first, *second;
+
+	init();
+	first = add(0, 7);
+	nc_pending_keep(&pending, first);
+	second = add(0, 7);
+	nc_pending_keep(&pending, second);
+	ck_assert(first->replaced && !second->replaced);
+	ck_assert_ptr_eq(nc_pending_find(&pending, 0, 7), second);
+	ck_assert_ptr_eq(nc_pending_oldest(&pending, 0), first);
+	nc_pending_remove(&pending, first);
+	ck_assert_ptr_eq(nc_pending_find(&pending, 0, 7), second);
+	nc_pending_accept(&pending, second);
+	ck_assert_ptr_null(add_long(0, 7, 0));
+	add(1, 7);
 	nc_pending_fini(&pending);
 }
 END_TEST
@@ -223,8 +282,10 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_open);
 	tcase_add_test(tcase, test_notes);
 	tcase_add_test(tcase, test_bodies);
+	tcase_add_test(tcase, test_variables);
 	tcase_add_test(tcase, test_kept);
 	tcase_add_test(tcase, test_take);
+	tcase_add_test(tcase, test_same_tag);
 }
 
 RUN_SUITE("pending", fill)

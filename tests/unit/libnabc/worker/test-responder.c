@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <nabc-worker.h>
@@ -180,11 +181,53 @@ START_TEST(test_bad_requests)
 }
 END_TEST
 
+/* Submits a request with one variable, a letter that is repeated. */
+static void submit_letter(uint64_t tag, char letter, size_t count)
+{
+	struct nc_wire_request request = {.tag = tag, .length = (uint32_t)count + 1};
+	char value[NC_WIRE_BLOCK_MAX] = "";
+
+	memset(value, letter, count);
+	ck_assert_int_eq(
+		nc_queue_push(&channel.requests, &request, sizeof(request), value, count + 1), 0);
+}
+
+static void check_letter(const struct NC_request *request, char letter, size_t count)
+{
+	ck_assert_uint_eq(request->variables_length, count + 1);
+	ck_assert_uint_eq(strlen(request->variables), count);
+	for (size_t i = 0; i < count; i++)
+		ck_assert_int_eq(request->variables[i], letter);
+}
+
+/* Variables remain until the request is over, whatever is accepted and answered before. */
+START_TEST(test_variables_remain)
+{
+	const struct NC_response empty = NC_RESPONSE_INIT(.status = 204);
+	struct NC_request request[26];
+
+	ck_assert_int_eq(open_pair(1, NC_CHANNEL_QUEUE, 256 << 10), 0);
+	for (unsigned i = 0; i < 26; i++) {
+		submit_letter(i, (char)('a' + i), 100 * i);
+		ck_assert_int_eq(nc_responder_accept(responder, &request[i]), 1);
+	}
+	for (unsigned i = 0; i < 26; i += 2)
+		ck_assert_int_eq(nc_responder_respond(responder, &request[i], &empty), 0);
+	submit_letter(26, 'z', 1000);
+	ck_assert_int_eq(nc_responder_accept(responder, &request[0]), 1);
+	check_letter(&request[0], 'z', 1000);
+	for (unsigned i = 1; i < 26; i += 2)
+		check_letter(&request[i], (char)('a' + i), 100 * i);
+	nc_responder_close(responder);
+	nc_index_fini(&attached);
+	close_owner();
+}
+END_TEST
+
 /* A second request with the tag of one whose body is being read. */
 START_TEST(test_two_of_one_tag)
 {
 	struct nc_wire_request wire = {.tag = 7, .kind = NC_WIRE_REQUEST_BODY};
-	const struct NC_range none = {0};
 	struct NC_request request;
 	struct NC_range piece;
 
@@ -194,14 +237,14 @@ START_TEST(test_two_of_one_tag)
 	submit_here(7);
 	close(ring);
 	ring = -1;
-	ck_assert_int_eq(nc_responder_body(responder, &request, &none, &piece), -EPROTO);
+	ck_assert_int_eq(nc_responder_body(responder, &request, &piece), -EPROTO);
 	nc_responder_close(responder);
 	nc_index_fini(&attached);
 	close_owner();
 }
 END_TEST
 
-/* The response to one ends the other, and the remaining one is withdrawn. */
+/* The one that the worker has is answered; the other one is never accepted. */
 START_TEST(test_withdrawn_of_one_tag)
 {
 	const struct NC_response begun = NC_RESPONSE_INIT(.status = 200, .flags = NC_RESPONSE_MORE);
@@ -216,7 +259,8 @@ START_TEST(test_withdrawn_of_one_tag)
 	submit_here(7);
 	ck_assert(nc_queue_claim(&channel.requests, &told, told + 1));
 	ck_assert_int_eq(nc_responder_send(responder, &request, NULL, 0, 0), 0);
-	ck_assert_int_eq(nc_responder_send(responder, &request, NULL, 0, 0), -EPROTO);
+	ck_assert_int_eq(nc_responder_send(responder, &request, NULL, 0, 0), -EINVAL);
+	ck_assert_int_eq(nc_responder_accept(responder, &request), -EPROTO);
 	nc_responder_close(responder);
 	nc_index_fini(&attached);
 	close_owner();
@@ -401,6 +445,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_nothing_to_work_with);
 	tcase_add_test(tcase, test_accept_ends);
 	tcase_add_test(tcase, test_bad_requests);
+	tcase_add_test(tcase, test_variables_remain);
 	tcase_add_test(tcase, test_two_of_one_tag);
 	tcase_add_test(tcase, test_withdrawn_of_one_tag);
 	tcase_add_test(tcase, test_respond_ends);
