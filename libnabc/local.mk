@@ -128,6 +128,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/worker/responder-posix.c \
 	libnabc/worker/responder-requests.c \
 	libnabc/worker/responder-stream.c \
+	libnabc/worker/responder-wait.c \
 	libnabc/worker/responder.c libnabc/worker/responder.h \
 	libnabc/worker/response-head.c libnabc/worker/response-head.h \
 	libnabc/worker/stream.c libnabc/worker/stream.h

@@ -138,6 +138,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/worker/test-backend-stream \
 	tests/unit/libnabc/worker/test-backend-withdraw \
 	tests/unit/libnabc/worker/test-responder \
+	tests/unit/libnabc/worker/test-responder-threads \
 	tests/unit/libnabc/worker/test-response-head \
 	tests/unit/libnabc/worker/test-stream
 SWEET_UNITS = \
@@ -850,6 +851,7 @@ EXTRA_DIST += \
 	tests/unit/libnabc/send/send-op-fixture.h \
 	tests/unit/libnabc/send/transmit-learn-fixture.h \
 	tests/unit/libnabc/store/unit-checksum-fixture.h \
+	tests/unit/libnabc/worker/responder-fixture.h \
 	tests/unit/loop-fixture.h \
 	tests/unit/member-fixture.h \
 	tests/unit/nabc-fixture.h \

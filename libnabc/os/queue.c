@@ -133,12 +133,17 @@ int64_t nc_queue_pop(struct nc_queue *queue, void *record, size_t limit)
 	return length;
 }
 
-bool nc_queue_arm(struct nc_queue *queue, uint32_t records)
+bool nc_queue_arm_shared(struct nc_queue *queue, uint32_t records)
 {
 	atomic_store_explicit(&queue->shared->sleeping, records, memory_order_relaxed);
 	/* Pairs with the fences in nc_queue_must_ring() and nc_queue_must_ring_now(). */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (atomic_load_explicit(&queue->shared->head, memory_order_relaxed) == queue->own)
+	return atomic_load_explicit(&queue->shared->head, memory_order_relaxed) != queue->own;
+}
+
+bool nc_queue_arm(struct nc_queue *queue, uint32_t records)
+{
+	if (!nc_queue_arm_shared(queue, records))
 		return false;
 	nc_queue_disarm(queue);
 	return true;
@@ -149,17 +154,28 @@ void nc_queue_disarm(struct nc_queue *queue)
 	atomic_store_explicit(&queue->shared->sleeping, 0, memory_order_relaxed);
 }
 
-bool nc_queue_arm_room(struct nc_queue *queue, size_t length)
+bool nc_queue_has_room(const struct nc_queue *queue, size_t length)
 {
-	bool broken, room;
+	bool broken, room = has_room(queue, footprint(length), &broken);
 
+	return room || broken;
+}
+
+bool nc_queue_arm_room_shared(struct nc_queue *queue, size_t length)
+{
 	atomic_store_explicit(&queue->shared->blocked, 1, memory_order_relaxed);
 	/* Between blocked and tail: pairs with the fence in nc_queue_must_ring_room(). */
 	atomic_thread_fence(memory_order_seq_cst);
-	room = has_room(queue, footprint(length), &broken);
-	if (room || broken)
+	return nc_queue_has_room(queue, length);
+}
+
+bool nc_queue_arm_room(struct nc_queue *queue, size_t length)
+{
+	bool room = nc_queue_arm_room_shared(queue, length);
+
+	if (room)
 		atomic_store_explicit(&queue->shared->blocked, 0, memory_order_relaxed);
-	return room || broken;
+	return room;
 }
 
 bool nc_queue_must_ring_room(struct nc_queue *queue)

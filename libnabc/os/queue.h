@@ -87,8 +87,17 @@ int64_t nc_queue_pop(struct nc_queue *queue, void *record, size_t limit);
 bool nc_queue_arm(struct nc_queue *queue, uint32_t records);
 void nc_queue_disarm(struct nc_queue *queue);
 
+/* The same, but what it announces remains: another thread may sleep already. */
+bool nc_queue_arm_shared(struct nc_queue *queue, uint32_t records);
+
+/* Producer: whether length bytes fit, or never will. */
+bool nc_queue_has_room(const struct nc_queue *queue, size_t length);
+
 /* Producer: announces that it sleeps until length bytes fit; true: do not sleep. */
 bool nc_queue_arm_room(struct nc_queue *queue, size_t length);
+
+/* The same, but what it announces remains: another thread may sleep already. */
+bool nc_queue_arm_room_shared(struct nc_queue *queue, size_t length);
 
 /* Consumer, after popping: whether the producer waits for free space. */
 bool nc_queue_must_ring_room(struct nc_queue *queue);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * responder-posix.c - the worker's end of responses that are sent as bytes through
- * a pipe, as without shared memory.  One thread at a time.
+ * a pipe, as without shared memory.  Call it with the lock, so that no two threads mix
+ * their bytes.
  */
 #include <errno.h>
 #include <nabc.h>

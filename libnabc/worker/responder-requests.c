@@ -95,6 +95,7 @@ static int next_request(struct nc_responder *responder, uint32_t channel,
 		error = nc_pending_note(pending, channel, &wire, record + sizeof(wire));
 		if (error)
 			return error;
+		nc_responder_noted(responder, channel, wire.tag);
 	}
 }
 
@@ -124,6 +125,7 @@ int nc_responder_pump(struct nc_responder *responder, uint32_t channel)
 		if (result <= 0)
 			return result;
 		nc_pending_keep(&responder->pending, open);
+		nc_responder_kept(responder);
 	}
 }
 
@@ -162,24 +164,37 @@ int nc_responder_take(struct nc_responder *responder, uint32_t channel, struct N
 	return result;
 }
 
+/* Whether the client of a kept request is gone, and no record fits that aborts the request. */
+static bool is_stuck(const struct nc_responder *responder, const struct nc_open_request *open)
+{
+	return open->gone && !responder->out &&
+	       !nc_queue_has_room(&responder->channel[open->channel].queues.responses,
+				  sizeof(struct nc_wire_response));
+}
+
 int nc_responder_take_kept(struct nc_responder *responder, struct NC_request *request)
 {
 	struct nc_open_request *open;
 
 	while ((open = responder->pending.kept.first)) {
 		bool gone = open->gone;
-		int result = accept_open(responder, open, request);
+		int result;
 
+		if (is_stuck(responder, open)) {
+			describe(open, request);
+			return -EAGAIN;
+		}
+		result = accept_open(responder, open, request);
 		if (result < 0)
 			return result;
 		if (result == 0)
 			continue;
 		if (!gone)
 			return 1;
-		/* Its client is gone. */
-		result = nc_responder_abort(responder, request);
+		result = nc_responder_report(responder, request, NC_RESPONSE_ABORTED);
 		if (result)
 			return result;
+		nc_responder_end(responder, open);
 	}
 	return 0;
 }

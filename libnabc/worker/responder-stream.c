@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * responder-stream.c - the worker's end of responses and bodies in several pieces,
- * and of clients that are gone.  One thread at a time.
+ * and of clients that are gone.
  *
  * The server reports how many pieces were sent.  A worker with a full window of
  * unsent pieces waits, so a client that reads slowly occupies memory for one window
- * only.
+ * only.  While a thread waits, another one may complete the request.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -18,67 +20,99 @@
 #include "wire/wire.h"
 #include "worker/responder.h"
 
-/* Waits until the window is open.  Returns 0, -ECANCELED or -errno. */
-static int await_window(struct nc_responder *responder, const struct NC_request *request)
+/* Waits for a record about a request.  Returns as nc_responder_wait(). */
+static int await_news(struct nc_responder *responder, const struct NC_request *request)
 {
+	struct nc_wait wait = {
+		.kind = NC_WAIT_NEWS, .channel = request->channel, .tag = request->tag};
+
+	return nc_responder_wait(responder, &wait);
+}
+
+/* Pushes one piece if the window is open.  Returns as nc_responder_push(), or -ECANCELED. */
+static int push_piece(struct nc_responder *responder, const struct NC_request *request,
+		      const struct nc_wire_response *wire, const struct NC_range *ranges)
+{
+	struct nc_open_request *open = nc_responder_find(responder, request);
+	int result;
+
+	if (open->gone) {
+		result = nc_responder_report(responder, request, NC_RESPONSE_ABORTED);
+		if (result == -EAGAIN)
+			return result;
+		if (!result)
+			nc_responder_end(responder, open);
+		return -ECANCELED;
+	}
+	result = nc_responder_push(responder, request, wire, ranges, NULL);
+	if (result < 0)
+		return result;
+	if (wire->flags & NC_RESPONSE_MORE)
+		open->unsent++;
+	else
+		nc_responder_end(responder, open);
+	return result;
+}
+
+/* Sends one piece when the window is open and the queue has space.  Returns as push_piece(). */
+static int send_piece(struct nc_responder *responder, const struct NC_request *request,
+		      const struct nc_wire_response *wire, const struct NC_range *ranges)
+{
+	size_t length = sizeof(*wire) + wire->ranges * sizeof(*ranges);
+
 	for (;;) {
 		int error = nc_responder_pump(responder, request->channel);
 		struct nc_open_request *open = nc_responder_find(responder, request);
 
-		if (open->gone)
-			return -ECANCELED;
-		if (open->unsent < NC_WORKER_WINDOW)
-			return 0;
-		if (!error)
-			error = nc_responder_await(responder, request->channel);
+		if (!open || !open->begun)
+			return error ? error : -EINVAL;
+		if (open->gone || open->unsent < NC_WORKER_WINDOW) {
+			int result = push_piece(responder, request, wire, ranges);
+
+			if (result != -EAGAIN)
+				return result;
+			error = nc_responder_await_room(responder, request, length);
+		} else if (!error) {
+			error = await_news(responder, request);
+		}
 		if (error)
 			return error;
 	}
 }
 
+static bool has_begun(struct nc_responder *responder, const struct NC_request *request)
+{
+	struct nc_open_request *open;
+	bool begun;
+
+	nc_responder_lock(responder);
+	open = nc_responder_find(responder, request);
+	begun = open && open->begun;
+	pthread_mutex_unlock(&responder->lock);
+	return begun;
+}
+
 int nc_responder_send(struct nc_responder *responder, const struct NC_request *request,
 		      const struct NC_range *ranges, unsigned count, unsigned flags)
 {
-	struct nc_open_request *open = nc_responder_find(responder, request);
-	bool more = flags & NC_RESPONSE_MORE;
-	struct nc_wire_response wire = {
+	const struct nc_wire_response wire = {
 		.tag = request->tag, .flags = flags | NC_RESPONSE_PIECE, .ranges = count};
-	int error;
+	int result;
 
-	if (!open || !open->begun || count > NC_WIRE_RANGES_MAX ||
+	if (!has_begun(responder, request) || count > NC_WIRE_RANGES_MAX ||
 	    !nc_wire_flags_good(flags, count))
 		return -EINVAL;
-	error = nc_responder_check_ranges(responder, ranges, count);
-	if (!error && more && !nc_wire_has_bytes(ranges, count))
-		error = -EINVAL;
-	if (!error)
-		error = await_window(responder, request);
-	if (error == -ECANCELED)
-		(void)nc_responder_abort(responder, request);
-	if (!error)
-		error = nc_responder_push(responder, request->channel, &wire, ranges, NULL);
-	if (error)
-		return error;
-	open = nc_responder_find(responder, request);
-	if (more)
-		open->unsent++;
-	else
-		nc_pending_remove(&responder->pending, open);
-	return 0;
-}
-
-/* Returns the worker's current piece to the server, so that another one may come. */
-static int give_back(struct nc_responder *responder, const struct NC_request *request)
-{
-	struct nc_wire_response wire = {.tag = request->tag, .flags = NC_RESPONSE_TAKEN};
-	struct nc_inbox *inbox = nc_responder_find(responder, request)->inbox;
-	int error;
-
-	if (!inbox->reading)
-		return 0;
-	error = nc_responder_push(responder, request->channel, &wire, NULL, NULL);
-	inbox->reading = error;
-	return error;
+	result = nc_responder_check_ranges(responder, ranges, count);
+	if (!result && flags & NC_RESPONSE_MORE && !nc_wire_has_bytes(ranges, count))
+		result = -EINVAL;
+	if (result)
+		return result;
+	nc_responder_lock(responder);
+	result = send_piece(responder, request, &wire, ranges);
+	nc_responder_unlock(responder);
+	if (result > 0)
+		(void)sched_yield();
+	return result < 0 ? result : 0;
 }
 
 static size_t number_in(const struct nc_open_request *open, const char *name)
@@ -100,52 +134,90 @@ static int whole_body(struct nc_open_request *open, struct NC_range *piece)
 	return first && piece->id;
 }
 
+/* Returns the worker's current piece to the server, so that another one may come. */
+static int give_back(struct nc_responder *responder, const struct NC_request *request,
+		     struct nc_inbox *inbox)
+{
+	int error = nc_responder_report(responder, request, NC_RESPONSE_TAKEN);
+
+	inbox->reading = error;
+	return error;
+}
+
+static int next_piece(struct nc_inbox *inbox, struct NC_range *piece)
+{
+	*piece = inbox->piece[inbox->first];
+	inbox->first = (inbox->first + 1) % NC_WORKER_WINDOW;
+	inbox->count--;
+	inbox->reading = true;
+	return 1;
+}
+
+/* Returns as nc_responder_body(). */
+static int receive_piece(struct nc_responder *responder, const struct NC_request *request,
+			 struct NC_range *piece)
+{
+	int error = 0;
+
+	for (;;) {
+		struct nc_open_request *open = nc_responder_find(responder, request);
+
+		if (!open)
+			return -EINVAL;
+		if (!open->inbox)
+			return whole_body(open, piece);
+		if (open->inbox->reading) {
+			error = give_back(responder, request, open->inbox);
+			if (error == -EAGAIN)
+				error = nc_responder_await_room(responder, request,
+								sizeof(struct nc_wire_response));
+			if (error)
+				return error;
+			continue;
+		}
+		error = nc_responder_pump(responder, request->channel);
+		if (open->gone)
+			return -ECANCELED;
+		if (open->inbox->count)
+			return next_piece(open->inbox, piece);
+		if (open->inbox->ended)
+			return 0;
+		if (!error)
+			error = await_news(responder, request);
+		if (error)
+			return error;
+	}
+}
+
 int nc_responder_body(struct nc_responder *responder, const struct NC_request *request,
 		      struct NC_range *piece)
 {
-	struct nc_open_request *open = nc_responder_find(responder, request);
-	int error;
+	int result;
 
-	if (!open)
-		return -EINVAL;
-	if (!open->inbox)
-		return whole_body(open, piece);
-	error = give_back(responder, request);
-	while (!error) {
-		struct nc_inbox *inbox;
-
-		error = nc_responder_pump(responder, request->channel);
-		open = nc_responder_find(responder, request);
-		inbox = open->inbox;
-		if (open->gone)
-			return -ECANCELED;
-		if (inbox->count) {
-			*piece = inbox->piece[inbox->first];
-			inbox->first = (inbox->first + 1) % NC_WORKER_WINDOW;
-			inbox->count--;
-			inbox->reading = true;
-			return 1;
-		}
-		if (inbox->ended)
-			return 0;
-		if (!error)
-			error = nc_responder_await(responder, request->channel);
-	}
-	return error;
+	nc_responder_lock(responder);
+	result = receive_piece(responder, request, piece);
+	nc_responder_unlock(responder);
+	return result;
 }
 
 int nc_responder_abort(struct nc_responder *responder, const struct NC_request *request)
 {
-	struct nc_wire_response wire = {.tag = request->tag, .flags = NC_RESPONSE_ABORTED};
-	struct nc_open_request *open = nc_responder_find(responder, request);
+	struct nc_open_request *open;
 	int error;
 
-	/* The request is already over. */
-	if (!open)
-		return 0;
-	error = nc_responder_push(responder, request->channel, &wire, NULL, NULL);
-	if (!error)
-		nc_pending_remove(&responder->pending, open);
+	nc_responder_lock(responder);
+	do {
+		open = nc_responder_find(responder, request);
+		/* If it is over, that is what the caller wants. */
+		error = open ? nc_responder_report(responder, request, NC_RESPONSE_ABORTED) : 0;
+		if (open && !error)
+			nc_responder_end(responder, open);
+		if (error != -EAGAIN)
+			break;
+		error = nc_responder_await_room(responder, request,
+						sizeof(struct nc_wire_response));
+	} while (!error);
+	nc_responder_unlock(responder);
 	return error;
 }
 
@@ -156,8 +228,12 @@ int nc_responder_gone(struct nc_responder *responder, const struct NC_request *r
 
 	if (request->channel >= responder->channels)
 		return -EINVAL;
+	nc_responder_lock(responder);
 	error = nc_responder_pump(responder, request->channel);
 	open = nc_responder_find(responder, request);
 	/* If too many bytes are kept, answer with what is known. */
-	return error && error != -ENOBUFS ? error : !open || open->gone;
+	if (!error || error == -ENOBUFS)
+		error = !open || open->gone;
+	nc_responder_unlock(responder);
+	return error;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * responder.c - accepts requests from the server's channels in turn and answers
- * with header and cache id.  One thread at a time.
+ * with header and cache id.
  *
  * The pipe that wakes the worker is closed when the server ends, so one blocking
  * read waits for both work and the end.
  */
 #include <errno.h>
 #include <nabc.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdalign.h>
 #include <stdbool.h>
@@ -17,6 +18,8 @@
 #include <unistd.h>
 
 #include "base/fragment.h"
+#include "base/hash-table.h"
+#include "base/lock.h"
 #include "cache/index.h"
 #include "membership/attach.h"
 #include "os/peer.h"
@@ -82,6 +85,8 @@ int nc_responder_open(struct nc_index *index, int socket, struct nc_responder **
 		nc_index_fini(index);
 		return error;
 	}
+	nc_lock_init(&responder->lock);
+	responder->interrupt = -1;
 	responder->index = index;
 	responder->watch = fds[1];
 	responder->channels = welcome.channels;
@@ -103,7 +108,7 @@ static void ring_now(struct nc_responder *responder, uint32_t channel)
 }
 
 /* Called when no response follows for a while. */
-static void ring_all(struct nc_responder *responder)
+void nc_responder_ring_all(struct nc_responder *responder)
 {
 	for (unsigned i = 0; i < responder->channels; i++)
 		ring_now(responder, i);
@@ -111,61 +116,50 @@ static void ring_all(struct nc_responder *responder)
 
 void nc_responder_close(struct nc_responder *responder)
 {
-	ring_all(responder);
+	nc_responder_ring_all(responder);
 	for (unsigned i = 0; i < responder->channels; i++)
 		close(responder->channel[i].doorbell);
 	close(responder->watch);
+	if (responder->interrupt >= 0)
+		close(responder->interrupt);
+	pthread_mutex_destroy(&responder->lock);
 	nc_segment_close(&responder->queues);
 	nc_pending_fini(&responder->pending);
 	free(responder->out);
 	free(responder);
 }
 
-int nc_responder_await(struct nc_responder *responder, uint32_t channel)
+/* Takes a request if there is one.  Returns as nc_responder_take_kept(). */
+static int accept_now(struct nc_responder *responder, struct NC_request *request)
 {
-	int result;
+	int result = nc_responder_take_kept(responder, request);
 
-	if (nc_queue_arm(&responder->channel[channel].queues.requests, 1))
-		return 0;
-	ring_all(responder);
-	result = nc_doorbell_wait(responder->watch);
-	return result > 0 ? 0 : result ? result : -EPIPE;
-}
+	for (unsigned i = 0; i < responder->channels && result == 0; i++) {
+		unsigned channel = (responder->next + i) % responder->channels;
 
-/* Announces to every channel that this worker will sleep; true: one has work after all. */
-static bool arm(struct nc_responder *responder)
-{
-	bool work = false;
-
-	for (unsigned i = 0; i < responder->channels && !work; i++)
-		work = nc_queue_arm(&responder->channel[i].queues.requests, 1);
-	return work;
+		result = nc_responder_take(responder, channel, request);
+		if (result != 0)
+			responder->next = channel + 1;
+	}
+	return result;
 }
 
 int nc_responder_accept(struct nc_responder *responder, struct NC_request *request)
 {
-	int result;
+	struct nc_wait wait = {.kind = NC_WAIT_REQUEST};
+	int result, error = 0;
 
-	result = nc_responder_take_kept(responder, request);
-	if (result)
-		return result;
-	for (;;) {
-		for (unsigned i = 0; i < responder->channels; i++) {
-			unsigned channel = (responder->next + i) % responder->channels;
-
-			result = nc_responder_take(responder, channel, request);
-			if (result == 0)
-				continue;
-			responder->next = channel + 1;
-			return result;
-		}
-		if (arm(responder))
-			continue;
-		ring_all(responder);
-		result = nc_doorbell_wait(responder->watch);
-		if (result <= 0)
-			return result;
-	}
+	nc_responder_lock(responder);
+	do {
+		result = accept_now(responder, request);
+		if (result == 0)
+			error = nc_responder_wait(responder, &wait);
+		else if (result == -EAGAIN)
+			error = nc_responder_await_room(responder, request,
+							sizeof(struct nc_wire_response));
+	} while (!error && (result == 0 || result == -EAGAIN));
+	nc_responder_unlock(responder);
+	return error == -EPIPE ? 0 : error ? error : result;
 }
 
 /*
@@ -174,23 +168,23 @@ int nc_responder_accept(struct nc_responder *responder, struct NC_request *reque
  * when the next body is filled.  If the server runs on another CPU, this costs only
  * a system call.
  */
-static void yield_to_server(struct nc_responder *responder, uint32_t channel, size_t bytes,
-			    bool taken)
+static bool must_yield(struct nc_responder *responder, uint32_t channel, size_t bytes, bool taken)
 {
 	size_t *waiting = &responder->channel[channel].waiting;
 
 	*waiting = (taken ? 0 : *waiting) + bytes;
 	if (*waiting < YIELD_BYTES)
-		return;
+		return false;
 	*waiting = 0;
 	ring_now(responder, channel);
-	(void)sched_yield();
+	return true;
 }
 
-int nc_responder_push(struct nc_responder *responder, uint32_t channel,
+int nc_responder_push(struct nc_responder *responder, const struct NC_request *request,
 		      const struct nc_wire_response *wire, const struct NC_range *ranges,
 		      const char *headers)
 {
+	uint32_t channel = request->channel;
 	struct nc_queue *queue = &responder->channel[channel].queues.responses;
 	size_t length = sizeof(*wire) + wire->ranges * sizeof(*ranges), bytes = 0;
 	struct {
@@ -208,24 +202,43 @@ int nc_responder_push(struct nc_responder *responder, uint32_t channel,
 	head.wire = *wire;
 	if (wire->ranges)
 		memcpy(head.ranges, ranges, wire->ranges * sizeof(*ranges));
-	for (;;) {
-		error = nc_queue_push(queue, &head, length, headers, wire->headers_length);
-		if (error != -EAGAIN)
-			break;
-		if (nc_queue_arm_room(queue, length + wire->headers_length))
-			continue;
-		ring_all(responder);
-		error = nc_doorbell_wait(responder->watch);
-		if (error <= 0)
-			return error ? error : -EPIPE;
-	}
+	error = nc_queue_push(queue, &head, length, headers, wire->headers_length);
 	if (error)
 		return error;
 	if (nc_queue_must_ring(queue))
 		nc_doorbell_ring(responder->channel[channel].doorbell);
-	if (bytes)
-		yield_to_server(responder, channel, bytes, taken);
-	return 0;
+	/* This thread may not come back soon, and those that wait would have rung before. */
+	if (responder->first)
+		ring_now(responder, channel);
+	return bytes && must_yield(responder, channel, bytes, taken);
+}
+
+int nc_responder_report(struct nc_responder *responder, const struct NC_request *request,
+			uint32_t flags)
+{
+	const struct nc_wire_response wire = {.tag = request->tag, .flags = flags};
+
+	return nc_responder_push(responder, request, &wire, NULL, NULL);
+}
+
+int nc_responder_await_room(struct nc_responder *responder, const struct NC_request *request,
+			    size_t length)
+{
+	struct nc_wait wait = {.kind = NC_WAIT_ROOM,
+			       .channel = request->channel,
+			       .tag = request->tag,
+			       .length = length};
+
+	return nc_responder_wait(responder, &wait);
+}
+
+void nc_responder_end(struct nc_responder *responder, struct nc_open_request *open)
+{
+	uint32_t channel = open->channel;
+	uint64_t tag = open->entry.key;
+
+	nc_pending_remove(&responder->pending, open);
+	nc_responder_over(responder, channel, tag);
 }
 
 int nc_responder_check_ranges(struct nc_responder *responder, const struct NC_range *ranges,
@@ -251,12 +264,71 @@ int nc_responder_check_ranges(struct nc_responder *responder, const struct NC_ra
 	return 0;
 }
 
+/* Checks what needs no lock.  Returns 0 or -errno. */
+static int check_response(const struct nc_responder *responder, const struct NC_request *request,
+			  const struct NC_response *response, unsigned count)
+{
+	if (request->channel >= responder->channels || response->status < 200 ||
+	    response->status > 599 || !nc_wire_flags_good(response->flags, count) ||
+	    (response->headers_length && !response->headers) ||
+	    (response->body.id && response->range_count))
+		return -EINVAL;
+	return 0;
+}
+
+/* Checks that the response may begin; open: NULL if the request is not pending. */
+static int check_begin(const struct nc_responder *responder, const struct nc_open_request *open,
+		       const struct NC_response *response)
+{
+	bool more = response->flags & NC_RESPONSE_MORE;
+
+	if (open ? open->begun : more)
+		return -EINVAL;
+	if (response->headers_length > NC_WIRE_BLOCK_MAX)
+		return -EMSGSIZE;
+	return more && responder->pending.begun == NC_WORKER_STREAMS_MAX ? -ENOBUFS : 0;
+}
+
+static void note_response(struct nc_responder *responder, struct nc_open_request *open, bool more)
+{
+	if (more) {
+		open->begun = true;
+		open->unsent = 1;
+		responder->pending.begun++;
+	} else {
+		nc_responder_end(responder, open);
+	}
+}
+
+/* Pushes the response when it fits.  Returns as nc_responder_push(), but not -EAGAIN. */
+static int push_response(struct nc_responder *responder, const struct NC_request *request,
+			 const struct NC_response *response, const struct nc_wire_response *wire,
+			 const struct NC_range *ranges, bool pending)
+{
+	size_t length = sizeof(*wire) + wire->ranges * sizeof(*ranges) + wire->headers_length;
+
+	for (;;) {
+		struct nc_open_request *open = nc_responder_find(responder, request);
+		/* Another thread may have completed it. */
+		int result = pending && !open ? -EINVAL : check_begin(responder, open, response);
+
+		if (!result)
+			result = nc_responder_push(responder, request, wire, ranges,
+						   response->headers);
+		if (result >= 0 && open)
+			note_response(responder, open, response->flags & NC_RESPONSE_MORE);
+		if (result != -EAGAIN)
+			return result;
+		result = nc_responder_await_room(responder, request, length);
+		if (result)
+			return result;
+	}
+}
+
 int nc_responder_respond(struct nc_responder *responder, const struct NC_request *request,
 			 const struct NC_response *response)
 {
-	struct nc_pending *pending = &responder->pending;
-	struct nc_open_request *open = nc_responder_find(responder, request);
-	bool single = response->body.id, more = response->flags & NC_RESPONSE_MORE;
+	bool single = response->body.id;
 	const struct NC_range *ranges = single ? &response->body : response->ranges;
 	unsigned count = single ? 1 : response->range_count;
 	struct nc_wire_response wire = {
@@ -266,29 +338,23 @@ int nc_responder_respond(struct nc_responder *responder, const struct NC_request
 		.headers_length = (uint32_t)response->headers_length,
 		.ranges = count,
 	};
-	int error;
+	int result = check_response(responder, request, response, count);
+	struct nc_open_request *open;
 
-	if (request->channel >= responder->channels || response->status < 200 ||
-	    response->status > 599 || !nc_wire_flags_good(response->flags, count) ||
-	    (response->headers_length && !response->headers) || (single && response->range_count) ||
-	    (open ? open->begun : more))
-		return -EINVAL;
-	if (response->headers_length > NC_WIRE_BLOCK_MAX)
-		return -EMSGSIZE;
-	if (more && pending->begun == NC_WORKER_STREAMS_MAX)
-		return -ENOBUFS;
-	error = nc_responder_check_ranges(responder, ranges, count);
-	if (!error)
-		error = nc_responder_push(responder, request->channel, &wire, ranges,
-					  response->headers);
-	if (error || !open)
-		return error;
-	if (more) {
-		open->begun = true;
-		open->unsent = 1;
-		pending->begun++;
-	} else {
-		nc_pending_remove(pending, open);
+	if (result)
+		return result;
+	nc_responder_lock(responder);
+	open = nc_responder_find(responder, request);
+	result = check_begin(responder, open, response);
+	if (!result && count) {
+		pthread_mutex_unlock(&responder->lock);
+		result = nc_responder_check_ranges(responder, ranges, count);
+		nc_responder_lock(responder);
 	}
-	return 0;
+	if (!result)
+		result = push_response(responder, request, response, &wire, ranges, open);
+	nc_responder_unlock(responder);
+	if (result > 0)
+		(void)sched_yield();
+	return result < 0 ? result : 0;
 }

@@ -4,6 +4,7 @@
 #define NC_RESPONDER_H
 
 #include <nabc-worker.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,8 +19,34 @@ struct NC_request;
 struct NC_response;
 struct nc_index;
 
+/* What a call waits for. */
+enum nc_wait_kind {
+	NC_WAIT_REQUEST, /* a new request, in any channel */
+	NC_WAIT_NEWS,	 /* a record about a request, in its channel */
+	NC_WAIT_ROOM,	 /* space for a record about a request, in its channel's responses */
+};
+
+/* A call that waits, or is about to; see responder-wait.c. */
+struct nc_wait {
+	enum nc_wait_kind kind;
+	uint32_t channel;
+	uint64_t tag;
+	size_t length; /* bytes of the record */
+	/* While it waits: */
+	struct nc_wait *previous, *next;
+	pthread_cond_t changed;
+	bool woken;
+};
+
+/* The lock protects all but what nc_responder_open() sets; a thread that sleeps has unlocked it. */
 struct nc_responder {
 	struct nc_index *index; /* attached; not owned */
+	pthread_mutex_t lock;
+	struct nc_wait *first, *last; /* threads that wait */
+	struct nc_wait *leader;	      /* the one that sleeps at the watch; NULL: none */
+	unsigned woken;		      /* threads that were woken and have not yet looked */
+	int interrupt;		      /* wakes the leader, too; -1: not opened */
+	bool ended;		      /* so has the server */
 	struct nc_segment queues;
 	int watch; /* readable when requests arrive or response queues have space */
 	unsigned channels;
@@ -29,6 +56,7 @@ struct nc_responder {
 	char *out; /* for records of responses that are sent as bytes; NULL: sent by id */
 	struct {
 		struct nc_channel queues;
+		bool armed;	  /* the server rings for the next request or record */
 		uint64_t claimed; /* requests accepted, or withdrawn by the server */
 		size_t waiting;	  /* bytes of bodies that the server may not have taken yet */
 		int doorbell;
@@ -41,6 +69,8 @@ struct nc_responder {
  */
 int nc_responder_open(struct nc_index *index, int socket, struct nc_responder **responder);
 void nc_responder_close(struct nc_responder *responder);
+
+/* --- any number of threads ---------------------------------------------------- */
 
 /*
  * Returns 1 for a request, 0 if the server is gone, or -errno.  Blocks.  The variables are
@@ -70,25 +100,41 @@ int nc_responder_abort(struct nc_responder *responder, const struct NC_request *
 /* Returns 1 if the client is gone, 0, or -errno.  Does not block. */
 int nc_responder_gone(struct nc_responder *responder, const struct NC_request *request);
 
-/* --- for responder*.c ------------------------------------------------------- */
+/* --- for responder*.c: call these with the lock ------------------------------- */
 
 #define NC_RESPONDER_OUT                                                                           \
 	(sizeof(struct nc_wire_response) + NC_WIRE_RANGES_MAX * sizeof(struct NC_range) +          \
 	 NC_WIRE_BLOCK_MAX)
 
-/* Pushes one record with ranges and header lines; blocks until it fits. */
-int nc_responder_push(struct nc_responder *responder, uint32_t channel,
+/*
+ * Pushes one record with ranges and header lines.  Returns 0, 1 (yield the CPU to the
+ * server, without the lock), -EAGAIN (the queue is full), or -errno.
+ */
+int nc_responder_push(struct nc_responder *responder, const struct NC_request *request,
 		      const struct nc_wire_response *wire, const struct NC_range *ranges,
 		      const char *headers);
 
-/* Writes the same as bytes; the body is limited to the size of the largest unit. */
+/* Pushes a record that has only flags.  Returns 0, -EAGAIN, or -errno. */
+int nc_responder_report(struct nc_responder *responder, const struct NC_request *request,
+			uint32_t flags);
+
+/* Waits until a record of that length fits.  Returns as nc_responder_wait(). */
+int nc_responder_await_room(struct nc_responder *responder, const struct NC_request *request,
+			    size_t length);
+
+/* Ends a request that is complete. */
+void nc_responder_end(struct nc_responder *responder, struct nc_open_request *open);
+
+/*
+ * Writes the same as bytes, and blocks with the lock: this way exists to be compared with
+ * the other.  The body is limited to the size of the largest unit.
+ */
 int nc_responder_write(struct nc_responder *responder, uint32_t channel,
 		       const struct nc_wire_response *wire, const struct NC_range *ranges,
 		       const char *headers);
 
-/* Checks that the ranges can be sent now.  Returns 0 or -errno. */
-int nc_responder_check_ranges(struct nc_responder *responder, const struct NC_range *ranges,
-			      unsigned count);
+/* Wakes the server's threads that sleep until more responses come. */
+void nc_responder_ring_all(struct nc_responder *responder);
 
 /* Returns a request that the worker has accepted and not completed, or NULL. */
 static inline struct nc_open_request *nc_responder_find(struct nc_responder *responder,
@@ -100,20 +146,38 @@ static inline struct nc_open_request *nc_responder_find(struct nc_responder *res
 	return open && open->accepted ? open : NULL;
 }
 
-/*
- * Take a request out of a channel's queue, or the first one that was kept.  Return 1, 0 if
- * there is none, or -errno.
- */
+/* Takes a request out of a channel's queue.  Returns 1, 0 if there is none, or -errno. */
 int nc_responder_take(struct nc_responder *responder, uint32_t channel, struct NC_request *request);
+
+/*
+ * Takes the first request that was kept.  Returns 1, 0 if there is none, -EAGAIN (one whose
+ * client is gone cannot be aborted: its channel's queue is full), or -errno.
+ */
 int nc_responder_take_kept(struct nc_responder *responder, struct NC_request *request);
 
 /* Takes all records out of a channel's queue and keeps the requests.  Returns 0 or -errno. */
 int nc_responder_pump(struct nc_responder *responder, uint32_t channel);
 
+/* --- responder-wait.c ---------------------------------------------------------- */
+
+/* The latter also looks at the queues for the threads that wait. */
+void nc_responder_lock(struct nc_responder *responder);
+void nc_responder_unlock(struct nc_responder *responder);
+
 /*
- * Sleeps until the channel's queue may have more.  Returns 0, -errno, or -EPIPE
- * (the server is gone).
+ * Waits, without the lock, until there may be what the caller waits for: look again, also
+ * for the request, which another thread may have completed.  Returns 0, -EPIPE (the server
+ * is gone), or -errno.
  */
-int nc_responder_await(struct nc_responder *responder, uint32_t channel);
+int nc_responder_wait(struct nc_responder *responder, struct nc_wait *wait);
+
+/* Wake those that wait for a request; for news of one; or for anything of one that is over. */
+void nc_responder_kept(struct nc_responder *responder);
+void nc_responder_noted(struct nc_responder *responder, uint32_t channel, uint64_t tag);
+void nc_responder_over(struct nc_responder *responder, uint32_t channel, uint64_t tag);
+
+/* Checks that the ranges can be sent now.  Returns 0 or -errno.  Call it without the lock. */
+int nc_responder_check_ranges(struct nc_responder *responder, const struct NC_range *ranges,
+			      unsigned count);
 
 #endif

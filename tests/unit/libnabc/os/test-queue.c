@@ -293,6 +293,32 @@ START_TEST(test_arm_room)
 }
 END_TEST
 
+/* What one thread of several announces remains when another one finds work or space. */
+START_TEST(test_arm_shared)
+{
+	struct ends ends;
+	char record[16];
+
+	ends_open(&ends, 64);
+	ck_assert(!nc_queue_arm_shared(&ends.consumer, 1));
+	ck_assert_int_eq(push(&ends, "a", 1), 0);
+	ck_assert(nc_queue_arm_shared(&ends.consumer, 1));
+	ck_assert(nc_queue_must_ring(&ends.producer));
+	ck_assert(!nc_queue_must_ring(&ends.producer));
+	ck_assert(nc_queue_arm_shared(&ends.consumer, 1));
+	ck_assert(nc_queue_must_ring(&ends.producer));
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(push(&ends, "a", 1), 0);
+	ck_assert(!nc_queue_has_room(&ends.producer, 1));
+	ck_assert(!nc_queue_arm_room_shared(&ends.producer, 1));
+	ck_assert_int_eq(nc_queue_pop(&ends.consumer, record, sizeof(record)), 1);
+	ck_assert(nc_queue_has_room(&ends.producer, 8));
+	ck_assert(nc_queue_arm_room_shared(&ends.producer, 8));
+	ck_assert(nc_queue_must_ring_room(&ends.consumer));
+	free(ends.memory);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_empty);
@@ -309,6 +335,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_arm);
 	tcase_add_test(tcase, test_arm_for_several);
 	tcase_add_test(tcase, test_arm_room);
+	tcase_add_test(tcase, test_arm_shared);
 }
 
 RUN_SUITE("queue", fill)

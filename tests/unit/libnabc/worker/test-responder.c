@@ -26,57 +26,8 @@
 #include "wire/wire.h"
 #include "worker/responder.h"
 
+#include "responder-fixture.h"
 #include "suite.h"
-
-#define MIB ((size_t)1 << 20)
-
-static struct nc_index own, attached;
-static struct nc_serve serve;
-static struct nc_guest *guest;
-static struct nc_segment queues;
-static struct nc_responder *responder;
-static int watch, ring, bell, ends[2];
-static struct nc_channel channel;
-static size_t own_memory = 256 << 10; /* of the worker's segment */
-
-/* What nc_backend_open() passes to a worker, with space for errors. */
-static int open_pair(unsigned channels, uint32_t queue_size, size_t queue_memory)
-{
-	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = MIB);
-	int extra[3], error;
-	struct nc_serve_offer offer = {.memory = own_memory,
-				       .channels = channels,
-				       .queue_size = queue_size,
-				       .extra = extra};
-
-	ck_assert_int_eq(nc_index_init_owner(&own, &options), 0);
-	ck_assert_int_eq(nc_segment_create(&queues, queue_memory, false, true), 0);
-	ck_assert_int_eq(nc_doorbell_open_pipe(&watch, &ring), 0);
-	bell = nc_doorbell_open();
-	ck_assert_int_eq(nc_peer_pair(ends), 0);
-	extra[0] = queues.fd;
-	extra[1] = watch;
-	extra[2] = bell;
-	ck_assert_int_eq(nc_serve_init(&serve, &own), 0);
-	ck_assert_int_eq(nc_serve_offer(&serve, ends[0], &offer, &guest), 0);
-	error = nc_responder_open(&attached, ends[1], &responder);
-	nc_channel_init(&channel, queues.base, 0, NC_CHANNEL_QUEUE);
-	nc_queue_set_claims(&channel.requests, NC_CHANNEL_CLAIMS);
-	return error;
-}
-
-static void close_owner(void)
-{
-	close(bell);
-	close(watch);
-	if (ring >= 0)
-		close(ring);
-	nc_serve_dismiss(&serve, guest);
-	close(ends[1]);
-	nc_segment_close(&queues);
-	nc_serve_fini(&serve);
-	nc_index_fini(&own);
-}
 
 START_TEST(test_bad_server)
 {
@@ -127,15 +78,6 @@ static void *accept_all(void *context)
 	return (void *)(intptr_t)result;
 }
 
-static void submit_here(uint64_t tag)
-{
-	struct nc_wire_request request = {.tag = tag};
-
-	ck_assert_int_eq(nc_queue_push(&channel.requests, &request, sizeof(request), NULL, 0), 0);
-	if (nc_queue_must_ring(&channel.requests))
-		nc_doorbell_ring(ring);
-}
-
 /* A sleeping worker learns from the end of the pipe that the server has exited. */
 START_TEST(test_accept_ends)
 {
@@ -156,9 +98,7 @@ START_TEST(test_accept_ends)
 	ck_assert_int_eq((intptr_t)result, 0);
 	/* Earlier requests were accepted first. */
 	ck_assert_uint_eq(atomic_load(&accepted), 100);
-	nc_responder_close(responder);
-	nc_index_fini(&attached);
-	close_owner();
+	close_ends();
 }
 END_TEST
 
@@ -175,9 +115,7 @@ START_TEST(test_bad_requests)
 	ck_assert_int_eq(nc_responder_accept(responder, &got), -EPROTO);
 	atomic_store(&channel.requests.shared->head, UINT64_MAX / 2);
 	ck_assert_int_eq(nc_responder_accept(responder, &got), -EPROTO);
-	nc_responder_close(responder);
-	nc_index_fini(&attached);
-	close_owner();
+	close_ends();
 }
 END_TEST
 
@@ -218,9 +156,7 @@ START_TEST(test_variables_remain)
 	check_letter(&request[0], 'z', 1000);
 	for (unsigned i = 1; i < 26; i += 2)
 		check_letter(&request[i], (char)('a' + i), 100 * i);
-	nc_responder_close(responder);
-	nc_index_fini(&attached);
-	close_owner();
+	close_ends();
 }
 END_TEST
 
@@ -238,9 +174,7 @@ START_TEST(test_two_of_one_tag)
 	close(ring);
 	ring = -1;
 	ck_assert_int_eq(nc_responder_body(responder, &request, &piece), -EPROTO);
-	nc_responder_close(responder);
-	nc_index_fini(&attached);
-	close_owner();
+	close_ends();
 }
 END_TEST
 
@@ -261,9 +195,7 @@ START_TEST(test_withdrawn_of_one_tag)
 	ck_assert_int_eq(nc_responder_send(responder, &request, NULL, 0, 0), 0);
 	ck_assert_int_eq(nc_responder_send(responder, &request, NULL, 0, 0), -EINVAL);
 	ck_assert_int_eq(nc_responder_accept(responder, &request), -EPROTO);
-	nc_responder_close(responder);
-	nc_index_fini(&attached);
-	close_owner();
+	close_ends();
 }
 END_TEST
 
@@ -293,19 +225,9 @@ START_TEST(test_respond_ends)
 	ring = -1;
 	pthread_join(thread, &result);
 	ck_assert_int_eq((intptr_t)result, -EPIPE);
-	nc_responder_close(responder);
-	nc_index_fini(&attached);
-	close_owner();
+	close_ends();
 }
 END_TEST
-
-/* Returns the rings of the doorbell since the last call. */
-static uint64_t rings(void)
-{
-	uint64_t count = 0;
-
-	return read(bell, &count, sizeof(count)) == sizeof(count) ? count : 0;
-}
 
 static void respond_here(uint64_t tag)
 {
@@ -378,9 +300,7 @@ START_TEST(test_rings_when_full)
 	ring = -1;
 	pthread_join(thread, &result);
 	ck_assert_int_eq((intptr_t)result, -EPIPE);
-	nc_responder_close(responder);
-	nc_index_fini(&attached);
-	close_owner();
+	close_ends();
 }
 END_TEST
 
@@ -418,9 +338,7 @@ START_TEST(test_rings_for_bytes)
 		}
 		ck_assert_uint_eq(rings(), 0);
 	}
-	nc_responder_close(responder);
-	nc_index_fini(&attached);
-	close_owner();
+	close_ends();
 }
 END_TEST
 
@@ -433,9 +351,7 @@ START_TEST(test_respond_to_nonsense)
 	ck_assert_int_eq(open_pair(1, NC_CHANNEL_QUEUE, 256 << 10), 0);
 	atomic_store(&channel.responses.shared->tail, UINT64_MAX / 2);
 	ck_assert_int_eq(nc_responder_respond(responder, &request, &response), -EPROTO);
-	nc_responder_close(responder);
-	nc_index_fini(&attached);
-	close_owner();
+	close_ends();
 }
 END_TEST
 
