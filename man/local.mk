@@ -80,6 +80,7 @@ man3_MANS = \
 	man/NC_stream.3 \
 	man/NC_unit_alloc.3 \
 	man/NC_unit_insert.3 \
+	man/NC_unit_insert_with.3 \
 	man/NC_unit_read.3 \
 	man/NC_verify.3 \
 	man/NC_version.3 \

@@ -24,6 +24,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/api/test-nabc-grant-bad \
 	tests/unit/libnabc/api/test-nabc-hold \
 	tests/unit/libnabc/api/test-nabc-ids \
+	tests/unit/libnabc/api/test-nabc-insert \
 	tests/unit/libnabc/api/test-nabc-pin \
 	tests/unit/libnabc/api/test-nabc-pressure \
 	tests/unit/libnabc/api/test-nabc-process \

@@ -30,6 +30,7 @@
 #include "send/route.h"
 #include "send/sendfile.h"
 #include "send/transmit.h"
+#include "store/member.h"
 #include "store/unit-checksum.h"
 #include "store/unit.h"
 #include "worker/stream.h"
@@ -42,6 +43,7 @@ static_assert(offsetof(struct NC_cache, index) == 0, "a handle's cache is one of
 #define SERVE_OPTIONS_LEAST 40u
 #define ATTACH_OPTIONS_LEAST 32u
 #define SENDFILE_LEAST 64u
+#define INSERT_OPTIONS_LEAST 32u
 
 static_assert(offsetof(struct NC_cache_options, member_share) == CACHE_OPTIONS_LEAST,
 	      "grows at its end only");
@@ -49,6 +51,7 @@ static_assert(sizeof(struct NC_serve_options) == SERVE_OPTIONS_LEAST, "grows at 
 static_assert(sizeof(struct NC_attach_options) == ATTACH_OPTIONS_LEAST, "grows at its end only");
 static_assert(offsetof(struct NC_send, cookie) == NC_API_SEND_LEAST, "grows at its end only");
 static_assert(sizeof(struct NC_sendfile) == SENDFILE_LEAST, "grows at its end only");
+static_assert(sizeof(struct NC_insert_options) == INSERT_OPTIONS_LEAST, "grows at its end only");
 
 unsigned NC_version(void)
 {
@@ -69,6 +72,7 @@ size_t NC_sizeof(const char *type)
 		{"struct NC_completion", sizeof(struct NC_completion)},
 		{"struct NC_grant_info", sizeof(struct NC_grant_info)},
 		{"struct NC_hold", sizeof(struct NC_hold)},
+		{"struct NC_insert_options", sizeof(struct NC_insert_options)},
 		{"struct NC_range", sizeof(struct NC_range)},
 		{"struct NC_request", sizeof(struct NC_request)},
 		{"struct NC_response", sizeof(struct NC_response)},
@@ -265,6 +269,26 @@ FILE *NC_stream(NC_handle *handle, const char *mode)
 int NC_unit_insert(NC_handle *handle, size_t len)
 {
 	return (int)nc_api_result(nc_handle_insert(handle, len));
+}
+
+int NC_unit_insert_with(NC_handle *handle, size_t len, const struct NC_insert_options *options)
+{
+	struct NC_insert_options known;
+	struct nc_insertion with = {.priority = NC_PRIORITY_NORMAL};
+	int error;
+
+	if (!options)
+		return NC_unit_insert(handle, len);
+	error = nc_versioned_read(&known, sizeof(known), INSERT_OPTIONS_LEAST, options);
+	if (!error && known.flags & ~NC_INSERT_PRIORITY)
+		error = -EINVAL;
+	if (error)
+		return (int)nc_api_result(error);
+	if (known.flags & NC_INSERT_PRIORITY)
+		with.priority = known.priority;
+	with.lifetime = known.lifetime;
+	with.hold = known.hold;
+	return (int)nc_api_result(nc_handle_insert_with(handle, len, &with));
 }
 
 int NC_insert(NC_handle *handle)

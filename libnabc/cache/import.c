@@ -19,6 +19,7 @@
 #include "base/fragment.h"
 #include "cache/import.h"
 #include "os/segment.h"
+#include "store/member.h"
 #include "store/revocation-map.h"
 #include "store/store.h"
 #include "store/unit.h"
@@ -118,6 +119,15 @@ static void drop(struct nc_imports *imports, uint32_t slot)
 	(void)nc_rpc_client_call(imports->rpc, &call, &load, &reply);
 }
 
+int nc_imports_call_to_keep(struct nc_imports *imports, size_t id, uint32_t what, uint64_t value)
+{
+	struct nc_wire_call call = {.op = NC_WIRE_KEEP, .id = id, .slot = what, .size = value};
+	struct nc_rpc_client_load load = {0};
+	struct nc_wire_reply reply;
+
+	return nc_rpc_client_call(imports->rpc, &call, &load, &reply);
+}
+
 static void give_back(struct nc_imports *imports, struct nc_import *import)
 {
 	drop(imports, import->slot);
@@ -206,7 +216,33 @@ void nc_imports_abandon(struct nc_imports *imports, struct nc_unit *unit)
 	free_import(import_of(unit));
 }
 
-int nc_imports_insert(struct nc_imports *imports, struct nc_unit *unit, size_t *id)
+/* Sets what the owner keeps of the unit that it has just got. */
+static int set_kept(struct nc_imports *imports, size_t id, const struct nc_insertion *with)
+{
+	int error = 0;
+
+	if (with && with->priority != NC_PRIORITY_NORMAL)
+		error = nc_imports_call_to_keep(imports, id, NC_WIRE_PRIORITY,
+						(unsigned)with->priority);
+	if (!error && with && with->lifetime)
+		error = nc_imports_call_to_keep(imports, id, NC_WIRE_LIFETIME, with->lifetime);
+	/* It was evicted meanwhile, so the cache is full. */
+	return error == -ENOENT || error == -EACCES ? -ENOMEM : error;
+}
+
+/* Undoes a SEAL.  If the calls fail, the owner does so when this process ends. */
+static void withdraw(struct nc_imports *imports, const struct nc_wire_reply *sealed)
+{
+	struct nc_wire_call call = {.op = NC_WIRE_DESTROY, .id = sealed->id};
+	struct nc_rpc_client_load load = {0};
+	struct nc_wire_reply reply;
+
+	(void)nc_rpc_client_call(imports->rpc, &call, &load, &reply);
+	drop(imports, sealed->slot);
+}
+
+int nc_imports_insert(struct nc_imports *imports, struct nc_unit *unit,
+		      const struct nc_insertion *with, size_t *id)
 {
 	struct nc_import *import = import_of(unit), *surplus;
 	int fd = unit->store->segment.fd, error = 0;
@@ -227,13 +263,18 @@ int nc_imports_insert(struct nc_imports *imports, struct nc_unit *unit, size_t *
 	if (reply.id == 0 || reply.slot >= NC_REVOCATION_MAP_SLOTS ||
 	    !imports->rpc->revocations.base)
 		return -EPROTO;
+	error = set_kept(imports, reply.id, with);
+	if (error) {
+		withdraw(imports, &reply);
+		return error;
+	}
 	import->slot = reply.slot;
 	*id = reply.id;
 	pthread_mutex_lock(&imports->calls);
 	pthread_mutex_lock(&imports->lock);
 	imports->filling--;
 	imports->inserts++;
-	enter_locked(imports, import, reply.id, 0);
+	enter_locked(imports, import, reply.id, with && with->hold);
 	surplus = surplus_locked(imports);
 	pthread_mutex_unlock(&imports->lock);
 	if (surplus)

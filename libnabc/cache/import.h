@@ -20,6 +20,7 @@
 #define NC_IMPORTS_MAX 256u /* more idle imports than this are returned, and all invalid ones */
 
 struct nc_import;
+struct nc_insertion;
 struct nc_layout;
 struct nc_rpc_client;
 struct nc_unit;
@@ -48,9 +49,15 @@ void nc_imports_abandon(struct nc_imports *imports, struct nc_unit *unit);
 
 /*
  * Freezes the unit and passes it to the owner; on failure the caller still owns it,
- * frozen.  Returns 0 or -errno.
+ * frozen, and the owner of the cache does not have it.  The priority and the lifetime are
+ * set by further calls: -ENOMEM if the owner has evicted the unit before.  with: may be NULL.
+ * Returns 0 or -errno.
  */
-int nc_imports_insert(struct nc_imports *imports, struct nc_unit *unit, size_t *id);
+int nc_imports_insert(struct nc_imports *imports, struct nc_unit *unit,
+		      const struct nc_insertion *with, size_t *id);
+
+/* Sets what the owner keeps of a unit, NC_WIRE_PRIORITY or NC_WIRE_LIFETIME. */
+int nc_imports_call_to_keep(struct nc_imports *imports, size_t id, uint32_t what, uint64_t value);
 
 /*
  * Holds a unit and fetches it if necessary, which may wait for the owner.  Returns

@@ -16,6 +16,7 @@
 #include "cache/import.h"
 #include "cache/index-internal.h"
 #include "cache/index.h"
+#include "policy/expiry.h"
 #include "store/member.h"
 #include "store/pool.h"
 #include "store/store.h"
@@ -139,19 +140,52 @@ int nc_index_leave_buffer(struct nc_index *index, struct nc_unit *unit, size_t f
 	return keep(index, unit, filled, nc_store_use_arena(unit->store, filled));
 }
 
-int nc_index_insert(struct nc_index *index, struct nc_unit *unit, size_t *id)
+/* What the owner sets for a member's sealed unit; it refuses that for others. */
+static int may_set(const struct nc_index *index, const struct nc_unit *unit,
+		   const struct nc_insertion *with)
+{
+	if (index->owner || (with->priority == NC_PRIORITY_NORMAL && !with->lifetime))
+		return 0;
+	if (!is_import(index, unit))
+		return -EACCES;
+	return with->priority > NC_PRIORITY_NORMAL && !index->operates ? -EPERM : 0;
+}
+
+int nc_index_may_insert(const struct nc_index *index, const struct nc_unit *unit,
+			const struct nc_insertion *with)
+{
+	if (!with)
+		return 0;
+	if ((unsigned)with->priority > NC_PRIORITY_PINNED || with->lifetime > NC_LIFETIME_MAX_MS)
+		return -EINVAL;
+	return may_set(index, unit, with);
+}
+
+/* Moves a unit of the module out of its buffer, which is used again. */
+static int put(struct nc_index *index, struct nc_unit *unit)
+{
+	size_t size = unit->layout.size;
+
+	if (!unit->store->buffered)
+		return 0;
+	return keep(index, unit, size, nc_store_put(unit->store, size));
+}
+
+int nc_index_insert(struct nc_index *index, struct nc_unit *unit, const struct nc_insertion *with,
+		    size_t *id)
 {
 	int error;
 
 	if (is_import(index, unit))
-		return nc_imports_insert(&index->imports, unit, id);
-	if (unit->store->buffered) {
-		size_t size = unit->layout.size;
-
-		error = keep(index, unit, size, nc_store_put(unit->store, size));
-		if (error)
-			return error;
-	}
+		return nc_imports_insert(&index->imports, unit, with, id);
+	error = nc_member_prepare(&index->own, unit, with);
+	if (error)
+		return error;
 	*id = nc_index_id(index, unit->slot, nc_word_generation(nc_unit_word(unit)));
-	return nc_member_insert(&index->own, unit);
+	error = put(index, unit);
+	if (!error)
+		error = nc_member_insert(&index->own, unit, with);
+	if (error)
+		nc_member_unprepare(&index->own, unit, with);
+	return error;
 }

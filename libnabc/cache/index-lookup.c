@@ -264,22 +264,14 @@ static int hold_own(struct nc_index *index, size_t id, struct nc_view *view)
 	return error;
 }
 
-static int call_to_keep(struct nc_index *index, size_t id, uint32_t what, uint64_t value)
-{
-	struct nc_wire_call call = {.op = NC_WIRE_KEEP, .id = id, .slot = what, .size = value};
-	struct nc_rpc_client_load load = {0};
-	struct nc_wire_reply reply;
-
-	return nc_rpc_client_call(&index->rpc, &call, &load, &reply);
-}
-
 int nc_index_set_priority(struct nc_index *index, size_t id, enum NC_priority priority)
 {
 	struct nc_view view;
 	int error;
 
 	if (!index->owner)
-		return call_to_keep(index, id, NC_WIRE_PRIORITY, (unsigned)priority);
+		return nc_imports_call_to_keep(&index->imports, id, NC_WIRE_PRIORITY,
+					       (unsigned)priority);
 	error = hold_own(index, id, &view);
 	if (!error) {
 		error = nc_member_set_priority(&index->own, view.unit, priority);
@@ -294,7 +286,7 @@ int nc_index_set_lifetime(struct nc_index *index, size_t id, uint64_t millisecon
 	int error;
 
 	if (!index->owner)
-		return call_to_keep(index, id, NC_WIRE_LIFETIME, milliseconds);
+		return nc_imports_call_to_keep(&index->imports, id, NC_WIRE_LIFETIME, milliseconds);
 	error = hold_own(index, id, &view);
 	if (!error) {
 		error = nc_member_set_lifetime(&index->own, view.unit, milliseconds);

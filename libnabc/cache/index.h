@@ -28,6 +28,7 @@
 #include "store/pool.h"
 #include "wire/rpc-client.h"
 
+struct nc_insertion;
 struct nc_layout;
 struct nc_remote_member;
 struct nc_segment;
@@ -144,7 +145,21 @@ void nc_index_abandon(struct nc_index *index, struct nc_unit *unit);
  * again.  filled: bytes to preserve.  Returns 0 or -errno; does nothing for others.
  */
 int nc_index_leave_buffer(struct nc_index *index, struct nc_unit *unit, size_t filled);
-int nc_index_insert(struct nc_index *index, struct nc_unit *unit, size_t *id);
+
+/*
+ * Whether this process may insert the unit with these properties: 0, -EINVAL (no such priority),
+ * -ERANGE (more than a year), -EACCES (the unit is in a member's segment), or -EPERM (a member
+ * may not set the priority).
+ */
+int nc_index_may_insert(const struct nc_index *index, const struct nc_unit *unit,
+			const struct nc_insertion *with);
+
+/*
+ * Publishes the unit.  with: what it has from then on, which nc_index_may_insert() permits; NULL:
+ * nothing.  Returns 0; on failure, -errno, the unit is still being filled.
+ */
+int nc_index_insert(struct nc_index *index, struct nc_unit *unit, const struct nc_insertion *with,
+		    size_t *id);
 
 /*
  * Holds a unit.  unlinked: a unit that was destroyed but is held may be held again.

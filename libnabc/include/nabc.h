@@ -216,6 +216,19 @@ struct NC_attach_options {
 #define NC_ATTACH_LIGHT 0x1u	/* no segment: sealed units only */
 #define NC_ATTACH_OPERATOR 0x2u /* to administer the whole cache; no segment */
 
+/* Options of NC_unit_insert_with(); zero in a field means its default. */
+struct NC_insert_options {
+	size_t size;		   /* of this structure */
+	unsigned flags;		   /* NC_INSERT_* */
+	enum NC_priority priority; /* with NC_INSERT_PRIORITY; default NC_PRIORITY_NORMAL */
+	uint64_t lifetime;	   /* milliseconds from now; default: no limit */
+	struct NC_hold *hold;	   /* filled as by NC_hold(); default: NULL, no hold */
+};
+
+#define NC_INSERT_OPTIONS_INIT(...) NC_INIT(struct NC_insert_options, __VA_ARGS__)
+
+#define NC_INSERT_PRIORITY 0x1u /* priority is given */
+
 /* Properties of a unit, as NC_stat() returns them. */
 struct NC_stat {
 	size_t id;
@@ -420,6 +433,8 @@ FILE *NC_stream(NC_handle *handle, const char *mode);
 
 /* Inserts the first len bytes as the unit. */
 int NC_unit_insert(NC_handle *handle, size_t len);
+/* And sets priority, lifetime and a hold, before the unit can be evicted; NULL: none of them. */
+int NC_unit_insert_with(NC_handle *handle, size_t len, const struct NC_insert_options *options);
 size_t NC_cache_id(const NC_handle *handle);
 int NC_destroy(NC_cache *cache, size_t cache_id);
 

@@ -32,9 +32,11 @@
 #endif
 
 #include "base/fragment.h"
+#include "cache/hold.h"
 #include "cache/index.h"
 #include "membership/handle.h"
 #include "os/device.h"
+#include "store/member.h"
 #include "store/store.h"
 #include "store/unit-checksum.h"
 #include "store/unit.h"
@@ -411,7 +413,7 @@ static void shorten(struct nc_handle *in, size_t length)
 	}
 }
 
-int nc_handle_insert(NC_handle *handle, size_t length)
+int nc_handle_insert_with(NC_handle *handle, size_t length, const struct nc_insertion *with)
 {
 	struct nc_handle *in;
 	struct nc_unit *unit;
@@ -423,13 +425,18 @@ int nc_handle_insert(NC_handle *handle, size_t length)
 	unit = in->unit;
 	if (length != NC_WHOLE && (length == 0 || length > in->size))
 		return -ERANGE;
+	error = nc_index_may_insert(in->index, unit, with);
+	if (error)
+		return error;
 	if (length < in->size)
 		shorten(in, length);
 	clear_to(in, in->size);
 	nc_unit_checksum_compute(unit, in->direct_from, in->direct_to);
-	error = nc_index_insert(in->index, unit, &id);
+	error = nc_index_insert(in->index, unit, with, &id);
 	if (error)
 		return error;
+	if (with && with->hold)
+		nc_hold_write(with->hold, in->index, &(struct nc_view){.id = id, .unit = unit});
 	in->unit = NULL;
 	in->id = id;
 	return 0;

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 struct nc_index;
+struct nc_insertion;
 
 /* The contents of an NC_handle. */
 struct nc_handle {
@@ -53,9 +54,16 @@ int nc_handle_extent(NC_handle *handle, size_t *size, size_t *filled);
 /*
  * Inserts the first length bytes as the unit; NC_WHOLE: all.  The memory behind
  * them remains the unit's until it is freed.  Returns -ERANGE if length is 0 or
- * more than the size.
+ * more than the size, errors of nc_index_may_insert(), and of inserting.  with: see
+ * nc_index_insert().
  */
-int nc_handle_insert(NC_handle *handle, size_t length);
+int nc_handle_insert_with(NC_handle *handle, size_t length, const struct nc_insertion *with);
+
+static inline int nc_handle_insert(NC_handle *handle, size_t length)
+{
+	return nc_handle_insert_with(handle, length, NULL);
+}
+
 size_t nc_handle_id(const NC_handle *handle);
 
 /*

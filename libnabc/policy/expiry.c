@@ -49,19 +49,37 @@ static void sink(struct nc_expiring *heap, uint32_t count, uint32_t place, struc
 	heap[place] = entry;
 }
 
+/* Ensures that there is a place for one more entry. */
+static int grow(struct nc_expiry *expiry)
+{
+	uint32_t room = expiry->room ? 2 * expiry->room : ROOM_MIN;
+	struct nc_expiring *heap;
+
+	if (expiry->count + expiry->reserved < expiry->room)
+		return 0;
+	heap = reallocarray(expiry->heap, room, sizeof(heap[0]));
+	if (!heap)
+		return -ENOMEM;
+	expiry->heap = heap;
+	expiry->room = room;
+	return 0;
+}
+
 int nc_expiry_add(struct nc_expiry *expiry, const struct nc_expiring *entry)
 {
-	if (expiry->count == expiry->room) {
-		uint32_t room = expiry->room ? 2 * expiry->room : ROOM_MIN;
-		struct nc_expiring *heap = reallocarray(expiry->heap, room, sizeof(heap[0]));
+	int error = grow(expiry);
 
-		if (!heap)
-			return -ENOMEM;
-		expiry->heap = heap;
-		expiry->room = room;
-	}
-	rise(expiry->heap, expiry->count++, *entry);
-	return 0;
+	if (!error)
+		rise(expiry->heap, expiry->count++, *entry);
+	return error;
+}
+
+int nc_expiry_reserve(struct nc_expiry *expiry)
+{
+	int error = grow(expiry);
+
+	expiry->reserved += !error;
+	return error;
 }
 
 static void sweep(struct nc_expiry *expiry, nc_expiry_valid *valid, void *context)

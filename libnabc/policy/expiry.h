@@ -25,7 +25,8 @@ struct nc_expiring {
 struct nc_expiry {
 	struct nc_expiring *heap; /* the first one expires next */
 	uint32_t count, room;
-	uint32_t stale; /* entries whose unit is gone or has a new lifetime */
+	uint32_t stale;	   /* entries whose unit is gone or has a new lifetime */
+	uint32_t reserved; /* places for entries that will be added */
 };
 
 /* Whether the entry still matches its unit. */
@@ -51,6 +52,17 @@ void nc_expiry_fini(struct nc_expiry *expiry);
 
 /* Returns 0 or -ENOMEM. */
 int nc_expiry_add(struct nc_expiry *expiry, const struct nc_expiring *entry);
+
+/*
+ * Reserves a place, so that adding an entry after nc_expiry_unreserve() succeeds, under the
+ * same lock.  Returns 0 or -ENOMEM.
+ */
+int nc_expiry_reserve(struct nc_expiry *expiry);
+
+static inline void nc_expiry_unreserve(struct nc_expiry *expiry)
+{
+	expiry->reserved--;
+}
 
 /* Counts one more stale entry; drops all stale ones if most are. */
 void nc_expiry_forget(struct nc_expiry *expiry, nc_expiry_valid *valid, void *context);

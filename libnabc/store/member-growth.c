@@ -370,9 +370,7 @@ int nc_member_adopt(struct nc_member *member, const struct nc_segment *segment,
 	(void)nc_store_filled(store);
 	atomic_fetch_add_explicit(&member->inserts, 1, memory_order_relaxed);
 	nc_unit_begin_grace(*unit, nc_clock_ns(CLOCK_MONOTONIC_COARSE));
-	nc_unit_publish(*unit);
-	/* Hold it before it can be evicted. */
-	(void)nc_unit_hold(*unit, nc_word_generation(nc_unit_word(*unit)), false);
+	nc_unit_publish(*unit, 1);
 	nc_pool_unlock(member);
 	return 0;
 }

@@ -82,7 +82,16 @@ static void publish_shared_locked(struct nc_member *member, const struct nc_unit
 		memory_order_release);
 }
 
-int nc_member_insert(struct nc_member *member, struct nc_unit *unit)
+static void use(struct nc_member *member, struct nc_unit *unit)
+{
+	struct nc_replacement *order = nc_pool_order(member, unit);
+
+	if (order)
+		nc_replacement_use(order, &unit->order);
+}
+
+/* Its memory is read-only afterwards, where the kind of memory says so. */
+static int freeze(struct nc_member *member, const struct nc_unit *unit)
 {
 	struct nc_store *store = unit->store;
 	int error = 0;
@@ -90,24 +99,71 @@ int nc_member_insert(struct nc_member *member, struct nc_unit *unit)
 	/* Grant first: an insert into the module is permanent and cannot be undone. */
 	if (store->device && member->shared)
 		error = nc_device_grant(store->device, store->name, member->owner_pidfd);
-	if (!error)
-		error = nc_store_protect(store, unit, member->protect);
+	return error ? error : nc_store_protect(store, unit, member->protect);
+}
+
+/* Sets when the unit expires; the heap has a place for it.  tick: 0: never. */
+static int set_expiry_locked(struct nc_member *member, struct nc_unit *unit, uint32_t tick,
+			     uint64_t now)
+{
+	struct nc_expiring entry = {.tick = tick,
+				    .slot = unit->slot,
+				    .generation = nc_word_generation(nc_unit_word(unit))};
+	uint64_t before = nc_expiry_next(&member->expiry, now), after;
+	int error = tick ? nc_expiry_add(&member->expiry, &entry) : 0;
+
+	if (error)
+		return error;
+	if (atomic_exchange_explicit(&unit->expires, tick, memory_order_relaxed) != 0)
+		nc_expiry_forget(&member->expiry, nc_pool_expiry_valid, member);
+	after = nc_expiry_next(&member->expiry, now);
+	if (after && (!before || after < before))
+		nc_pool_due(member);
+	return 0;
+}
+
+static uint32_t tick_of(uint64_t now, uint64_t milliseconds)
+{
+	return milliseconds ? nc_tick_after(now + milliseconds * 1000000u) : 0;
+}
+
+static void publish_locked(struct nc_member *member, struct nc_unit *unit,
+			   const struct nc_insertion *with)
+{
+	if (with && with->lifetime) {
+		uint64_t now = nc_clock_ns(CLOCK_MONOTONIC);
+
+		nc_expiry_unreserve(&member->expiry);
+		(void)set_expiry_locked(member, unit, tick_of(now, with->lifetime), now);
+	}
+	(void)nc_store_filled(unit->store);
+	nc_unit_publish(unit, with && with->hold);
+	nc_pool_settle(member, unit->store);
+	if (member->shared)
+		publish_shared_locked(member, unit);
+}
+
+int nc_member_insert(struct nc_member *member, struct nc_unit *unit,
+		     const struct nc_insertion *with)
+{
+	bool held = with && with->hold;
+	int error = freeze(member, unit);
+
 	if (error)
 		return error;
 	atomic_fetch_add_explicit(&member->inserts, 1, memory_order_relaxed);
-	if (store->kind == NC_KIND_RECYCLED && !member->shared) {
+	if (unit->store->kind == NC_KIND_RECYCLED && !member->shared && !(with && with->lifetime)) {
 		/* After publishing, the unit may be evicted at any moment. */
-		(void)nc_store_filled(store);
-		nc_unit_publish(unit);
+		(void)nc_store_filled(unit->store);
+		nc_unit_publish(unit, held);
 	} else {
 		nc_pool_lock(member);
-		(void)nc_store_filled(store);
-		nc_unit_publish(unit);
-		nc_pool_settle(member, store);
-		if (member->shared)
-			publish_shared_locked(member, unit);
+		publish_locked(member, unit, with);
 		nc_pool_unlock(member);
 	}
+	/* Without a hold, it may be another unit by now. */
+	if (held)
+		use(member, unit);
 	if (member->scrubs && atomic_load(&member->scrub_idle))
 		nc_pool_wake(member);
 	return 0;
@@ -118,14 +174,6 @@ bool nc_unit_expired(const struct nc_unit *unit)
 	uint32_t tick = atomic_load_explicit(&unit->expires, memory_order_relaxed);
 
 	return tick && nc_tick_passed(tick, nc_clock_ns(CLOCK_MONOTONIC_COARSE));
-}
-
-static void use(struct nc_member *member, struct nc_unit *unit)
-{
-	struct nc_replacement *order = nc_pool_order(member, unit);
-
-	if (order)
-		nc_replacement_use(order, &unit->order);
 }
 
 int nc_member_hold(struct nc_member *member, struct nc_unit *unit, unsigned generation,
@@ -251,29 +299,48 @@ int nc_member_set_priority(struct nc_member *member, struct nc_unit *unit,
 int nc_member_set_lifetime(struct nc_member *member, struct nc_unit *unit, uint64_t milliseconds)
 {
 	uint64_t now = nc_clock_ns(CLOCK_MONOTONIC);
-	uint64_t before, after;
-	struct nc_expiring entry = {.slot = unit->slot,
-				    .generation = nc_word_generation(nc_unit_word(unit))};
-	int error = 0;
+	int error;
 
 	if (milliseconds > NC_LIFETIME_MAX_MS)
 		return -EINVAL;
-	if (milliseconds)
-		entry.tick = nc_tick_after(now + milliseconds * 1000000u);
 	nc_pool_lock(member);
-	before = nc_expiry_next(&member->expiry, now);
-	if (entry.tick)
-		error = nc_expiry_add(&member->expiry, &entry);
-	if (!error) {
-		bool stale = atomic_exchange_explicit(&unit->expires, entry.tick,
-						      memory_order_relaxed) != 0;
-
-		if (stale)
-			nc_expiry_forget(&member->expiry, nc_pool_expiry_valid, member);
-		after = nc_expiry_next(&member->expiry, now);
-		if (after && (!before || after < before))
-			nc_pool_due(member);
-	}
+	error = set_expiry_locked(member, unit, tick_of(now, milliseconds), now);
 	nc_pool_unlock(member);
+	return error;
+}
+
+/* A unit that is being filled has the default, except after an insert that failed. */
+static int prepare_priority(struct nc_member *member, struct nc_unit *unit,
+			    enum NC_priority priority)
+{
+	if (atomic_load_explicit(&unit->priority, memory_order_relaxed) == (unsigned)priority)
+		return 0;
+	return nc_member_set_priority(member, unit, priority);
+}
+
+void nc_member_unprepare(struct nc_member *member, struct nc_unit *unit,
+			 const struct nc_insertion *with)
+{
+	if (with && with->lifetime) {
+		nc_pool_lock(member);
+		nc_expiry_unreserve(&member->expiry);
+		nc_pool_unlock(member);
+	}
+	/* If there is no memory for this, the next insert tries again: it sets what it needs. */
+	(void)prepare_priority(member, unit, NC_PRIORITY_NORMAL);
+}
+
+int nc_member_prepare(struct nc_member *member, struct nc_unit *unit,
+		      const struct nc_insertion *with)
+{
+	int error = prepare_priority(member, unit, with ? with->priority : NC_PRIORITY_NORMAL);
+
+	if (error || !with || !with->lifetime)
+		return error;
+	nc_pool_lock(member);
+	error = nc_expiry_reserve(&member->expiry);
+	nc_pool_unlock(member);
+	if (error)
+		(void)prepare_priority(member, unit, NC_PRIORITY_NORMAL);
 	return error;
 }

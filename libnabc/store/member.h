@@ -22,6 +22,13 @@ struct nc_member;
 struct nc_segment;
 struct nc_unit;
 
+/* What a unit has from its insert on: set before other threads can find it, or evict it. */
+struct nc_insertion {
+	enum NC_priority priority;
+	uint64_t lifetime;    /* milliseconds from the insert; 0: no expiry */
+	struct NC_hold *hold; /* the unit is published with a hold, which goes here; or NULL */
+};
+
 int nc_member_init_owner(struct nc_member *member, size_t budget, bool huge);
 
 /*
@@ -69,8 +76,23 @@ void nc_member_abandon(struct nc_member *member, struct nc_unit *unit);
 int nc_member_adopt(struct nc_member *member, const struct nc_segment *segment,
 		    const struct nc_layout *layout, struct nc_unit **unit);
 
-/* Publishes the unit; on failure it remains FILLING. */
-int nc_member_insert(struct nc_member *member, struct nc_unit *unit);
+/*
+ * Does what can fail of an insertion and can be undone, before any step that cannot.  For the
+ * owner's member, or an insertion that has only a hold.  Returns 0 or -ENOMEM.
+ */
+int nc_member_prepare(struct nc_member *member, struct nc_unit *unit,
+		      const struct nc_insertion *with);
+
+/* Undoes the preparation: the unit is FILLING as before. */
+void nc_member_unprepare(struct nc_member *member, struct nc_unit *unit,
+			 const struct nc_insertion *with);
+
+/*
+ * Publishes a unit that is prepared; with NULL, one that needs no preparation.  On failure it
+ * remains FILLING, and prepared.
+ */
+int nc_member_insert(struct nc_member *member, struct nc_unit *unit,
+		     const struct nc_insertion *with);
 
 /*
  * Makes the bytes of an inserted, held unit available at nc_unit_base() as long as

@@ -128,13 +128,13 @@ void nc_units_give(struct nc_units *units, struct nc_unit *unit)
 	units->free = unit->slot;
 }
 
-void nc_unit_publish(struct nc_unit *unit)
+void nc_unit_publish(struct nc_unit *unit, uint32_t holds)
 {
 	uint64_t word = nc_unit_word(unit);
 
 	assert(nc_word_state(word) == NC_UNIT_FILLING);
 	/* Sequentially consistent with the flag that the scrubber sleeps. */
-	atomic_store(&unit->word, nc_word(nc_word_generation(word), NC_UNIT_LIVE, 0));
+	atomic_store(&unit->word, nc_word(nc_word_generation(word), NC_UNIT_LIVE, holds));
 }
 
 static inline void relax(void)

@@ -164,8 +164,8 @@ static inline uint64_t nc_unit_word(const struct nc_unit *unit)
 	return atomic_load_explicit(&unit->word, memory_order_acquire);
 }
 
-/* Changes FILLING to LIVE. */
-void nc_unit_publish(struct nc_unit *unit);
+/* Changes FILLING to LIVE, with that many holds. */
+void nc_unit_publish(struct nc_unit *unit, uint32_t holds);
 
 /*
  * Adds a hold.  unlinked: a unit that is unlinked but held may be held again (its

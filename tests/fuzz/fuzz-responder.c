@@ -49,7 +49,7 @@ static void make_unit(void)
 
 	MUST(nc_layout_init(&layout, 5000, 0) == 0);
 	MUST(nc_index_alloc(&attached, &layout, NC_KIND_RECYCLED, &filled) == 0);
-	MUST(nc_index_insert(&attached, filled, &unit) == 0);
+	MUST(nc_index_insert(&attached, filled, NULL, &unit) == 0);
 }
 
 /* The doorbell has no other end: instead of waiting, a worker finds that the server has exited. */

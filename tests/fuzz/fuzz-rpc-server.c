@@ -76,7 +76,7 @@ static void make_own(void)
 	MUST(nc_layout_init(&layout, 5000, 0) == 0);
 	MUST(nc_index_alloc(&cache, &layout, NC_KIND_RECYCLED, &unit) == 0);
 	memset(nc_unit_base(unit), 'o', 5000);
-	MUST(nc_index_insert(&cache, unit, &id) == 0);
+	MUST(nc_index_insert(&cache, unit, NULL, &id) == 0);
 	know(id, ASKERS);
 }
 

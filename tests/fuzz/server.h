@@ -60,7 +60,7 @@ static inline void server_make_unit(void)
 
 	MUST(nc_layout_init(&layout, 5000, 0) == 0);
 	MUST(nc_index_alloc(&server_cache, &layout, NC_KIND_RECYCLED, &unit) == 0);
-	MUST(nc_index_insert(&server_cache, unit, &server_unit) == 0);
+	MUST(nc_index_insert(&server_cache, unit, NULL, &server_unit) == 0);
 }
 
 static inline void server_open(void)

@@ -44,7 +44,7 @@ static inline struct nc_unit *must_insert(size_t size, enum NC_kind kind, unsign
 {
 	struct nc_unit *unit = must_fill(size, kind);
 
-	ck_assert_int_eq(nc_member_insert(&member, unit), 0);
+	ck_assert_int_eq(nc_member_insert(&member, unit, NULL), 0);
 	*generation = nc_word_generation(nc_unit_word(unit));
 	return unit;
 }

@@ -172,7 +172,7 @@ static inline size_t make_own(uint64_t seed, size_t size)
 	ck_assert_int_eq(nc_layout_init(&layout, size, 0), 0);
 	ck_assert_int_eq(nc_index_alloc(&cache, &layout, NC_KIND_RECYCLED, &unit), 0);
 	pattern_fill(nc_unit_base(unit), seed, 0, size);
-	ck_assert_int_eq(nc_index_insert(&cache, unit, &id), 0);
+	ck_assert_int_eq(nc_index_insert(&cache, unit, NULL, &id), 0);
 	return id;
 }
 

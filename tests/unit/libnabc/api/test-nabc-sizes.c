@@ -28,6 +28,7 @@ START_TEST(test_sizes)
 	ck_assert_uint_eq(NC_version(), NC_VERSION);
 	ck_assert_uint_eq(NC_sizeof("NC_handle"), sizeof(NC_handle));
 	ck_assert_uint_eq(NC_sizeof("struct NC_stat"), sizeof(struct NC_stat));
+	ck_assert_uint_eq(NC_sizeof("struct NC_insert_options"), sizeof(struct NC_insert_options));
 	ck_assert_uint_eq(NC_sizeof("struct stat"), 0);
 	ck_assert_uint_eq(NC_sizeof(NULL), 0);
 	options.known.size = 0;

@@ -22,6 +22,8 @@
 #include "cache/import.h"
 #include "cache/index.h"
 #include "os/identity.h"
+#include "policy/expiry.h"
+#include "store/member.h"
 #include "store/pool.h"
 #include "store/revocation-map.h"
 #include "store/store.h"
@@ -89,7 +91,7 @@ static size_t made(uint64_t seed, size_t size)
 	ck_assert_int_eq(nc_layout_init(&layout, size, 0), 0);
 	ck_assert_int_eq(nc_imports_alloc(&imports, &layout, &unit), 0);
 	pattern_fill(nc_unit_base(unit), seed, 0, size);
-	ck_assert_int_eq(nc_imports_insert(&imports, unit, &id), 0);
+	ck_assert_int_eq(nc_imports_insert(&imports, unit, NULL, &id), 0);
 	ck_assert_uint_eq(imports.filling, 0);
 	return id;
 }
@@ -220,8 +222,8 @@ START_TEST(test_refused)
 	ck_assert_int_eq(nc_layout_init(&layout, 5000, 0), 0);
 	ck_assert_int_eq(nc_imports_alloc(&imports, &layout, &unit), 0);
 	memset(nc_unit_base(unit), 'x', 5000);
-	ck_assert_int_eq(nc_imports_insert(&imports, unit, &id), -EDQUOT);
-	ck_assert_int_eq(nc_imports_insert(&imports, unit, &id), -EDQUOT);
+	ck_assert_int_eq(nc_imports_insert(&imports, unit, NULL, &id), -EDQUOT);
+	ck_assert_int_eq(nc_imports_insert(&imports, unit, NULL, &id), -EDQUOT);
 	ck_assert_uint_eq(imports.filling, 1);
 	nc_imports_abandon(&imports, unit);
 	ck_assert_uint_eq(imports.filling, 0);
@@ -231,9 +233,38 @@ START_TEST(test_refused)
 	start_owner();
 	ck_assert_int_eq(nc_imports_alloc(&imports, &layout, &unit), 0);
 	memset(nc_unit_base(unit), 'x', 5000);
-	ck_assert_int_eq(nc_imports_insert(&imports, unit, &id), -EDQUOT);
+	ck_assert_int_eq(nc_imports_insert(&imports, unit, NULL, &id), -EDQUOT);
 	caller.subject.quota = MIB;
-	ck_assert_int_eq(nc_imports_insert(&imports, unit, &id), 0);
+	ck_assert_int_eq(nc_imports_insert(&imports, unit, NULL, &id), 0);
+	ck_assert_int_eq(hold(id), 0);
+	close_all();
+}
+END_TEST
+
+/* A priority that the owner refuses: it does not keep the unit, which can be inserted again. */
+START_TEST(test_kept_refused)
+{
+	struct nc_insertion with = {.priority = NC_PRIORITY_HIGH};
+	struct nc_layout layout;
+	struct nc_unit *unit;
+	size_t id;
+
+	open_all();
+	ck_assert_int_eq(nc_layout_init(&layout, 5000, 0), 0);
+	ck_assert_int_eq(nc_imports_alloc(&imports, &layout, &unit), 0);
+	memset(nc_unit_base(unit), 'x', 5000);
+	ck_assert_int_eq(nc_imports_insert(&imports, unit, &with, &id), -EPERM);
+	ck_assert_uint_eq(slots_taken(), 0);
+	ck_assert_uint_eq(cache.own.units.live, 0);
+	with = (struct nc_insertion){.priority = NC_PRIORITY_NORMAL, .lifetime = UINT64_MAX};
+	ck_assert_int_eq(nc_imports_insert(&imports, unit, &with, &id), -EINVAL);
+	ck_assert_uint_eq(slots_taken(), 0);
+	ck_assert_uint_eq(cache.own.units.live, 0);
+	ck_assert_uint_eq(imports.filling, 1);
+	with = (struct nc_insertion){.priority = NC_PRIORITY_LOW, .lifetime = 1000000};
+	ck_assert_int_eq(nc_imports_insert(&imports, unit, &with, &id), 0);
+	ck_assert_uint_eq(cache.own.expiry.count, 1);
+	ck_assert_uint_eq(slots_taken(), 1);
 	ck_assert_int_eq(hold(id), 0);
 	close_all();
 }
@@ -304,9 +335,9 @@ START_TEST(test_late_reply)
 	ck_assert_int_eq(nc_layout_init(&layout, 5000, 0), 0);
 	ck_assert_int_eq(nc_imports_alloc(&imports, &layout, &unit), 0);
 	pattern_fill(nc_unit_base(unit), 6, 0, 5000);
-	ck_assert_int_eq(nc_imports_insert(&imports, unit, &id), -ETIMEDOUT);
+	ck_assert_int_eq(nc_imports_insert(&imports, unit, NULL, &id), -ETIMEDOUT);
 	start_owner();
-	ck_assert_int_eq(nc_imports_insert(&imports, unit, &id), 0);
+	ck_assert_int_eq(nc_imports_insert(&imports, unit, NULL, &id), 0);
 	check_held(id, 6, 5000);
 	/* After one more request, the unused one is gone. */
 	ck_assert_int_eq(hold(id + 5), -EACCES);
@@ -361,7 +392,7 @@ START_TEST(test_threads)
 		ck_assert_int_eq(nc_index_alloc(&cache, &layout, NC_KIND_RECYCLED, &unit), 0);
 		id = nc_id(0, unit->slot, nc_word_generation(nc_unit_word(unit)));
 		pattern_fill(nc_unit_base(unit), id, 0, 3000);
-		ck_assert_int_eq(nc_index_insert(&cache, unit, &id), 0);
+		ck_assert_int_eq(nc_index_insert(&cache, unit, NULL, &id), 0);
 		id = __atomic_exchange_n(&shared_ids[i % 8], id, __ATOMIC_ACQ_REL);
 		if (i >= 8)
 			ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
@@ -381,6 +412,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_make_and_use);
 	tcase_add_test(tcase, test_taken_away);
 	tcase_add_test(tcase, test_refused);
+	tcase_add_test(tcase, test_kept_refused);
 	tcase_add_test(tcase, test_surplus);
 	tcase_add_test(tcase, test_dead_ones_go);
 	tcase_add_test(tcase, test_late_reply);

@@ -53,7 +53,7 @@ static size_t insert(size_t size, enum NC_kind kind)
 		return 0;
 	id = nc_index_id(&cache, unit->slot, nc_word_generation(nc_unit_word(unit)));
 	pattern_fill(nc_unit_base(unit), id, 0, size);
-	return nc_member_insert(&cache.own, unit) ? 0 : id;
+	return nc_member_insert(&cache.own, unit, NULL) ? 0 : id;
 }
 
 static bool spoilt(const struct nc_view *view)

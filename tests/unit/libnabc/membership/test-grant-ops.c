@@ -67,7 +67,7 @@ static size_t make_kind(uint64_t seed, size_t size, size_t fraglen, enum NC_kind
 		pattern_fill(nc_unit_base(unit) + at, seed, done, run);
 		done += run;
 	}
-	ck_assert_int_eq(nc_index_insert(&cache, unit, &id), 0);
+	ck_assert_int_eq(nc_index_insert(&cache, unit, NULL, &id), 0);
 	return id;
 }
 

@@ -107,8 +107,33 @@ START_TEST(test_random)
 }
 END_TEST
 
+/* What is reserved can be added later, whatever was added or dropped meanwhile. */
+START_TEST(test_reserved)
+{
+	const struct nc_expiring entry = {.tick = 1};
+	struct nc_expiry expiry = {0};
+
+	for (unsigned i = 0; i < ENTRIES; i++) {
+		ck_assert_int_eq(nc_expiry_reserve(&expiry), 0);
+		ck_assert_uint_ge(expiry.room, expiry.count + expiry.reserved);
+		ck_assert_int_eq(nc_expiry_add(&expiry, &entry), 0);
+		ck_assert_uint_ge(expiry.room, expiry.count + expiry.reserved);
+	}
+	for (unsigned i = 0; i < ENTRIES; i++) {
+		const struct nc_expiring *heap = expiry.heap;
+
+		nc_expiry_unreserve(&expiry);
+		ck_assert_int_eq(nc_expiry_add(&expiry, &entry), 0);
+		ck_assert_ptr_eq(expiry.heap, heap);
+	}
+	ck_assert_uint_eq(expiry.count, 2 * ENTRIES);
+	nc_expiry_fini(&expiry);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
+	tcase_add_test(tcase, test_reserved);
 	tcase_add_test(tcase, test_ticks);
 	tcase_add_test(tcase, test_random);
 }

@@ -20,7 +20,10 @@
 #include "membership/grant-ops.h"
 #include "membership/handle.h"
 #include "os/device.h"
+#include "policy/expiry.h"
 #include "send/transmit.h"
+#include "store/member.h"
+#include "store/pool.h"
 #include "store/store.h"
 #include "store/unit-checksum.h"
 
@@ -439,6 +442,7 @@ static int refuse(int fd, unsigned long request, void *argument)
 
 START_TEST(test_insert_refused)
 {
+	const struct nc_insertion with = {.priority = NC_PRIORITY_PINNED, .lifetime = 1000};
 	struct nc_device_system system = model_system;
 	NC_handle handle;
 
@@ -448,6 +452,11 @@ START_TEST(test_insert_refused)
 	for (size_t size = 10000; size <= 100000; size += 90000) {
 		ck_assert_int_eq(nc_handle_alloc(&handle, &cache, size, 0, NC_KIND_KERNEL, 0), 0);
 		refuse_insert = true;
+		ck_assert_int_eq(nc_handle_insert_with(&handle, NC_WHOLE, &with), -EBUSY);
+		/* Undone: a plain insert below has the default, and no lifetime. */
+		ck_assert_uint_eq(cache.own.pinned, 0);
+		ck_assert_uint_eq(cache.own.expiry.reserved, 0);
+		ck_assert_uint_eq(cache.own.expiry.count, 0);
 		ck_assert_int_eq(nc_handle_insert(&handle, NC_WHOLE), -EBUSY);
 		ck_assert_int_eq(nc_handle_write(&handle, 0, "x", 1), 1);
 		refuse_insert = false;

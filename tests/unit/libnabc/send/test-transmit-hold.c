@@ -227,7 +227,7 @@ static void make(_Atomic size_t *name, uint64_t random)
 		return;
 	id = nc_id(0, unit->slot, nc_word_generation(nc_unit_word(unit)));
 	pattern_fill(nc_unit_base(unit), id, 0, 48 << 10);
-	if (nc_member_insert(&cache.own, unit))
+	if (nc_member_insert(&cache.own, unit, NULL))
 		atomic_fetch_add(&wrong, 1);
 	id = atomic_exchange(name, id);
 	if (id)

@@ -322,7 +322,7 @@ START_TEST(test_slots)
 		insert(i, 100, NC_KIND_RECYCLED);
 	ck_assert_int_eq(try_alloc(100, NC_KIND_RECYCLED, &more), 0);
 	ck_assert_uint_eq(member.evictions, 1);
-	ck_assert_int_eq(nc_member_insert(&member, more), 0);
+	ck_assert_int_eq(nc_member_insert(&member, more, NULL), 0);
 	for (unsigned i = 0; i < 10; i++)
 		ck_assert_int_eq(nc_member_hold(&member, nc_units_at(&member.units, i),
 						nc_word_generation(nc_unit_word(

@@ -50,7 +50,7 @@ START_TEST(test_attached_publishes)
 	unit = must_fill(5000, NC_KIND_RECYCLED);
 	entry = &member.shared[unit->slot];
 	ck_assert_uint_eq(atomic_load(&entry->word), 0);
-	ck_assert_int_eq(nc_member_insert(&member, unit), 0);
+	ck_assert_int_eq(nc_member_insert(&member, unit, NULL), 0);
 	generation = nc_word_generation(nc_unit_word(unit));
 	ck_assert_uint_eq(generation, 50);
 	ck_assert_uint_eq(shared(unit), nc_shared_word(50, NC_SHARED_LIVE));

@@ -86,7 +86,7 @@ START_TEST(test_all_held)
 
 	ck_assert_int_eq(nc_member_init_owner(&member, MIB, false), 0);
 	while (count < 64 && try_alloc(60 << 10, NC_KIND_APPENDED, &unit[count]) == 0) {
-		ck_assert_int_eq(nc_member_insert(&member, unit[count]), 0);
+		ck_assert_int_eq(nc_member_insert(&member, unit[count], NULL), 0);
 		generation[count] = nc_word_generation(nc_unit_word(unit[count]));
 		ck_assert_int_eq(nc_member_hold(&member, unit[count], generation[count], false), 0);
 		count++;

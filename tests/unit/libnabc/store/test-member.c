@@ -36,7 +36,7 @@ START_TEST(test_life)
 	ck_assert_uint_eq(nc_member_filling(&member), 1);
 	ck_assert(!live(unit, generation));
 	ck_assert_int_eq(nc_member_destroy(&member, unit, generation), -ENOENT);
-	ck_assert_int_eq(nc_member_insert(&member, unit), 0);
+	ck_assert_int_eq(nc_member_insert(&member, unit, NULL), 0);
 	ck_assert_uint_eq(nc_member_filling(&member), 0);
 	ck_assert(live(unit, generation));
 	ck_assert_int_eq(nc_member_release(&member, unit, generation), -EINVAL);
@@ -103,7 +103,7 @@ START_TEST(test_abandon)
 	other = must_fill(2 * PAGE, NC_KIND_APPENDED);
 	ck_assert_uint_eq(other->at, at);
 	ck_assert_uint_eq(nc_member_filling(&member), 1);
-	ck_assert_int_eq(nc_member_insert(&member, other), 0);
+	ck_assert_int_eq(nc_member_insert(&member, other, NULL), 0);
 	ck_assert_uint_eq(nc_member_filling(&member), 0);
 	nc_member_fini(&member);
 }
@@ -164,7 +164,7 @@ START_TEST(test_late_insert)
 	ck_assert_uint_eq(member.used, 512 << 10);
 	ck_assert_int_eq(fcntl(fd, F_GET_SEALS) & F_SEAL_FUTURE_WRITE, 0);
 	ck_assert(writable(nc_unit_base(late)));
-	ck_assert_int_eq(nc_member_insert(&member, late), 0);
+	ck_assert_int_eq(nc_member_insert(&member, late, NULL), 0);
 	ck_assert_int_eq(fcntl(fd, F_GET_SEALS) & F_SEAL_FUTURE_WRITE, F_SEAL_FUTURE_WRITE);
 	ck_assert(!writable(nc_unit_base(late)));
 	nc_member_fini(&member);
@@ -246,7 +246,7 @@ static void replace(struct name *name, uint64_t random)
 	generation = nc_word_generation(nc_unit_word(unit));
 	pattern_fill(nc_unit_base(unit), nc_id(0, unit->slot, generation), 0, layout.size);
 	if (random >> 33 & 15) {
-		if (nc_member_insert(&member, unit))
+		if (nc_member_insert(&member, unit, NULL))
 			atomic_fetch_add(&spoilt, 1);
 		atomic_store(&name->generation, generation);
 		atomic_store(&name->unit, unit);
@@ -305,7 +305,7 @@ START_TEST(test_sealed)
 	ck_assert(writable(nc_unit_base(unit)));
 	ck_assert_uint_eq(member.used, 2 * PAGE);
 	generation = nc_word_generation(nc_unit_word(unit));
-	ck_assert_int_eq(nc_member_insert(&member, unit), 0);
+	ck_assert_int_eq(nc_member_insert(&member, unit, NULL), 0);
 	ck_assert(!writable(nc_unit_base(unit)));
 	ck_assert_uint_eq(pattern_match(nc_unit_base(unit), unit->slot, 0, 5000), 5000);
 	/* The next one has another address. */

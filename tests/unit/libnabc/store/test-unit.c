@@ -63,7 +63,7 @@ START_TEST(test_generations_never_repeat)
 
 		ck_assert_uint_eq(unit->slot, 0);
 		ck_assert_uint_eq(nc_word_generation(nc_unit_word(unit)), generation);
-		nc_unit_publish(unit);
+		nc_unit_publish(unit, 0);
 		ck_assert_int_eq(nc_unit_unlink(unit, generation), 1);
 		nc_units_give(&units, unit);
 		/* Old ids are dead. */
@@ -87,7 +87,7 @@ START_TEST(test_retired)
 	nc_units_give(&units, unit);
 	ck_assert_ptr_eq(nc_units_take(&units), unit);
 	ck_assert_uint_eq(nc_word_generation(nc_unit_word(unit)), NC_ID_GENERATION_MAX);
-	nc_unit_publish(unit);
+	nc_unit_publish(unit, 0);
 	ck_assert_int_eq(nc_unit_hold(unit, NC_ID_GENERATION_MAX, false), 0);
 	ck_assert_int_eq(nc_unit_unlink(unit, NC_ID_GENERATION_MAX), 0);
 	ck_assert_int_eq(nc_unit_release(unit, NC_ID_GENERATION_MAX), 1);
@@ -115,7 +115,7 @@ START_TEST(test_word)
 	ck_assert_int_eq(nc_unit_hold(unit, 7, true), -ENOENT);
 	ck_assert_int_eq(nc_unit_unlink(unit, 7), -ENOENT);
 	ck_assert_int_eq(nc_unit_release(unit, 7), -EINVAL);
-	nc_unit_publish(unit);
+	nc_unit_publish(unit, 0);
 	/* LIVE */
 	ck_assert_int_eq(nc_unit_hold(unit, 6, false), -ENOENT);
 	ck_assert_int_eq(nc_unit_hold(unit, 8, false), -ENOENT);
@@ -224,7 +224,7 @@ START_TEST(test_threads)
 		struct nc_unit *unit = nc_units_take(&units);
 
 		expect(unit == shared_unit);
-		nc_unit_publish(unit);
+		nc_unit_publish(unit, 0);
 		atomic_store(&shared_generation, nc_word_generation(nc_unit_word(unit)));
 		pthread_barrier_wait(&barrier);
 		pthread_barrier_wait(&barrier);
@@ -251,7 +251,7 @@ START_TEST(test_move_steps)
 	unit = nc_units_take(&units);
 	/* Only a live unit that only the mover holds. */
 	ck_assert(!nc_unit_move_begin(unit, 7));
-	nc_unit_publish(unit);
+	nc_unit_publish(unit, 0);
 	ck_assert(!nc_unit_move_begin(unit, 7));
 	ck_assert_int_eq(nc_unit_hold(unit, 7, false), 0);
 	ck_assert(!nc_unit_move_begin(unit, 8));
@@ -326,7 +326,7 @@ START_TEST(test_move_is_waited_for)
 
 	ck_assert_int_eq(nc_units_init(&units, 1, 7), 0);
 	unit = nc_units_take(&units);
-	nc_unit_publish(unit);
+	nc_unit_publish(unit, 0);
 	for (unsigned i = 0; i < 2; i++) {
 		ck_assert_int_eq(nc_unit_hold(unit, 7, false), 0);
 		ck_assert(nc_unit_move_begin(unit, 7));
@@ -396,7 +396,7 @@ START_TEST(test_move_under_holders)
 	unit = nc_units_take(&units);
 	unit->store = (struct nc_store *)(void *)places[0];
 	unit->at = 0;
-	nc_unit_publish(unit);
+	nc_unit_publish(unit, 0);
 	atomic_store(&looking, THREADS);
 	for (i = 0; i < THREADS; i++)
 		ck_assert_int_eq(pthread_create(&threads[i], NULL, look, unit), 0);
