@@ -28,6 +28,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/base/id.h \
 	libnabc/base/lock.h \
 	libnabc/base/versioned.h \
+	libnabc/cache/evictions.c libnabc/cache/evictions.h \
 	libnabc/cache/grant-export.c \
 	libnabc/cache/grant-internal.h \
 	libnabc/cache/grant-share.c \

@@ -25,6 +25,7 @@ man3_MANS = \
 	man/NC_cache_dispatch.3 \
 	man/NC_cache_fd.3 \
 	man/NC_cache_id.3 \
+	man/NC_cache_on_evict.3 \
 	man/NC_cache_on_purge.3 \
 	man/NC_cache_open.3 \
 	man/NC_cache_serve.3 \

@@ -20,6 +20,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/api/test-admin-strange \
 	tests/unit/libnabc/api/test-nabc \
 	tests/unit/libnabc/api/test-nabc-bare \
+	tests/unit/libnabc/api/test-nabc-evict \
 	tests/unit/libnabc/api/test-nabc-grant \
 	tests/unit/libnabc/api/test-nabc-grant-bad \
 	tests/unit/libnabc/api/test-nabc-hold \
@@ -41,6 +42,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/base/test-fragment \
 	tests/unit/libnabc/base/test-hash-table \
 	tests/unit/libnabc/base/test-id \
+	tests/unit/libnabc/cache/test-evictions \
 	tests/unit/libnabc/cache/test-grant \
 	tests/unit/libnabc/cache/test-grant-imports \
 	tests/unit/libnabc/cache/test-grant-marks \

@@ -457,6 +457,17 @@ int NC_cache_on_purge(NC_cache *cache, NC_purger purger, void *context)
 					: error);
 }
 
+int NC_cache_on_evict(NC_cache *cache, NC_evicted evicted, void *context)
+{
+	int error;
+
+	cache = nc_registry_find(cache, &error);
+	if (cache)
+		error = cache->index.owner ? nc_index_on_evict(&cache->index, evicted, context)
+					   : -EPERM;
+	return (int)nc_api_result(error);
+}
+
 int NC_purge(NC_cache *cache, const char *name)
 {
 	int error;

@@ -19,6 +19,7 @@
 #include "api/registry.h"
 #include "api/admin.h"
 #include "base/diagnostics.h"
+#include "cache/evictions.h"
 #include "cache/prefetch.h"
 #include "membership/attach.h"
 #include "membership/rpc-server.h"
@@ -69,6 +70,7 @@ int nc_registry_dispatch(struct NC_cache *cache)
 		if (!(cache->index.flags & NC_CACHE_MEMBERS_THREAD))
 			events = nc_serve_dispatch(&cache->serve);
 		(void)nc_collector_step(&cache->collector);
+		nc_index_report_evictions(&cache->index);
 	} else {
 		events = nc_prefetch_drain(&cache->index.prefetch);
 	}
@@ -322,6 +324,8 @@ static int close_locked(struct NC_cache *cache)
 		return -EBUSY;
 	if (!nc_serve_stop(&cache->serve))
 		return -EBUSY;
+	/* Before a function that uses the default cache would wait for this thread to open one. */
+	(void)nc_evictions_set(&cache->index.evictions, NULL, NULL);
 	(void)atomic_compare_exchange_strong(&the_default, &expected, NULL);
 	atomic_store_explicit(place, NULL, memory_order_release);
 	nc_collector_fini(&cache->collector);

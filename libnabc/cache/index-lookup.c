@@ -217,9 +217,9 @@ int nc_index_call_to_destroy(struct nc_index *index, size_t id)
 	return nc_rpc_client_call(&index->rpc, &call, &load, &reply);
 }
 
-static int destroy_own(struct nc_index *index, size_t id, struct nc_unit *unit)
+static int end_own(struct nc_index *index, size_t id, struct nc_unit *unit, enum NC_eviction why)
 {
-	int error = nc_member_destroy(&index->own, unit, nc_id_generation(id));
+	int error = nc_member_end(&index->own, unit, nc_id_generation(id), why);
 
 	/* The owner does not see the end of the unit, but must end its grants. */
 	if (error > 0)
@@ -227,7 +227,7 @@ static int destroy_own(struct nc_index *index, size_t id, struct nc_unit *unit)
 	return error > 0 ? 0 : error;
 }
 
-int nc_index_destroy(struct nc_index *index, size_t id)
+int nc_index_end(struct nc_index *index, size_t id, enum NC_eviction why)
 {
 	struct nc_view view;
 	int error = find(index, id, &view);
@@ -239,9 +239,14 @@ int nc_index_destroy(struct nc_index *index, size_t id)
 	} else if (!error && view.imported) {
 		error = nc_index_call_to_destroy(index, id);
 	} else if (!error) {
-		error = destroy_own(index, id, view.unit);
+		error = end_own(index, id, view.unit, why);
 	}
 	return error ? refused(index, error) : 0;
+}
+
+int nc_index_destroy(struct nc_index *index, size_t id)
+{
+	return nc_index_end(index, id, NC_EVICTION_NONE);
 }
 
 bool nc_index_evict(struct nc_index *index, size_t id, bool also_in_grace)

@@ -10,6 +10,7 @@
 
 #include "base/fragment.h"
 #include "base/id.h"
+#include "cache/evictions.h"
 #include "cache/index.h"
 #include "cache/remote-member.h"
 #include "os/identity.h"
@@ -95,6 +96,7 @@ int nc_index_init_owner(struct nc_index *index, const struct NC_cache_options *o
 	index->own.units.generation = index->epoch.generation;
 	pthread_mutex_init(&index->lock, NULL);
 	pthread_mutex_init(&index->purge.lock, NULL);
+	nc_evictions_init(&index->evictions);
 	/*
 	 * Copies for other processes have a limit too, but one copy of the largest
 	 * unit always fits.
@@ -119,6 +121,7 @@ static void init_ends(struct nc_index *index)
 	index->owner_pidfd = -1;
 	pthread_mutex_init(&index->lock, NULL);
 	pthread_mutex_init(&index->purge.lock, NULL);
+	nc_evictions_init(&index->evictions);
 	nc_rpc_client_init(&index->rpc);
 	nc_imports_init(&index->imports, &index->rpc);
 	nc_prefetch_init(&index->prefetch, &index->imports);
@@ -193,8 +196,40 @@ void nc_index_fini(struct nc_index *index)
 	nc_device_close(&index->device);
 	if (index->owner_pidfd >= 0)
 		close(index->owner_pidfd);
+	nc_evictions_fini(&index->evictions);
 	pthread_mutex_destroy(&index->purge.lock);
 	pthread_mutex_destroy(&index->lock);
+}
+
+/* Called under the member's lock. */
+static void index_unit_evicted(void *context, const struct nc_unit *unit, unsigned generation,
+			       enum NC_eviction why)
+{
+	struct nc_index *index = context;
+
+	nc_evictions_add(&index->evictions, nc_index_id(index, unit->slot, generation),
+			 unit->layout.size, why);
+}
+
+int nc_index_on_evict(struct nc_index *index, NC_evicted evicted, void *context)
+{
+	struct nc_member *own = &index->own;
+	int error = nc_evictions_set(&index->evictions, evicted, context);
+
+	if (error)
+		return error;
+	nc_pool_lock(own);
+	own->evicted_context = index;
+	/* Without a queue, what is added is dropped: so it does not matter which thread is last. */
+	own->evicted = index_unit_evicted;
+	nc_pool_unlock(own);
+	return 0;
+}
+
+void nc_index_report_evictions(struct nc_index *index)
+{
+	if (nc_evictions_report(&index->evictions))
+		nc_pool_wake(&index->own);
 }
 
 uint32_t nc_index_filling(struct nc_index *index)

@@ -20,6 +20,7 @@
 
 #include "base/diagnostics.h"
 #include "base/id.h"
+#include "cache/evictions.h"
 #include "cache/grant.h"
 #include "cache/import.h"
 #include "cache/prefetch.h"
@@ -78,6 +79,7 @@ struct nc_index {
 	struct nc_imports imports;
 	struct nc_prefetch prefetch; /* attached only */
 	struct nc_purge purge;
+	struct nc_evictions evictions;		     /* used by the owner only */
 	_Atomic(struct nc_remote_member *) *remotes; /* by nc_id_number(); owner only */
 	pthread_mutex_t lock;			     /* protects admitting and detaching */
 	unsigned numbers;			     /* the highest number in use, + 1 */
@@ -200,8 +202,18 @@ int nc_index_fetch(struct nc_index *index, const struct nc_view *view);
 int nc_index_checksum(struct nc_index *index, const struct nc_view *view,
 		      enum NC_checksum_kind kind, size_t offset, size_t length, uint32_t *sum);
 
-/* Returns 0, -ENOENT or -EACCES. */
+/*
+ * Destroys a unit.  why: as for nc_member_end(), if the unit is this process's own.  Returns 0,
+ * -ENOENT or -EACCES.
+ */
+int nc_index_end(struct nc_index *index, size_t id, enum NC_eviction why);
 int nc_index_destroy(struct nc_index *index, size_t id);
+
+/* See NC_cache_on_evict(); owner only. */
+int nc_index_on_evict(struct nc_index *index, NC_evicted evicted, void *context);
+
+/* Calls the function that was set so, for some units; the thread that dispatches does. */
+void nc_index_report_evictions(struct nc_index *index);
 
 /* Owner, for own units: see nc_member_evict(). */
 bool nc_index_evict(struct nc_index *index, size_t id, bool also_in_grace);

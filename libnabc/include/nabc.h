@@ -466,6 +466,25 @@ const void *NC_data(const struct NC_hold *hold, size_t *run, size_t offset);
  */
 int NC_file(const struct NC_hold *hold, uint64_t *position, size_t *run, size_t offset);
 
+/* Why a unit has ended that the program did not destroy. */
+enum NC_eviction {
+	NC_EVICTION_MEMORY = 1, /* memory, a descriptor or an entry of a table was needed */
+	NC_EVICTION_LIFETIME,	/* its lifetime is over */
+	NC_EVICTION_CORRUPT,	/* its bytes did not match their checksums */
+	NC_EVICTION_DESTROYED,	/* by the member that inserted it, or by an operator */
+	NC_EVICTION_LOST,	/* too many to say which: id and size are 0 */
+};
+
+/*
+ * Is told of a unit of the owner that has ended; size: its bytes.  Called by the thread that
+ * dispatches, one call at a time; must not call NC_cache_on_evict(), NC_cache_open(),
+ * NC_cache_attach() or NC_cache_close().
+ */
+typedef void (*NC_evicted)(void *context, size_t cache_id, size_t size, enum NC_eviction why);
+
+/* Sets the owner's callback; NULL: none.  After it returns, the old one is not called any more. */
+int NC_cache_on_evict(NC_cache *cache, NC_evicted evicted, void *context);
+
 /* --- cached data with names ---------------------------------------------- */
 
 #define NC_PURGE_MAX 8192u /* bytes of a name */

@@ -64,7 +64,7 @@ static int evict_orphans(struct nc_rpc_call *rpc, size_t size)
 	size_t id;
 
 	while (error == -EMFILE && nc_grants_orphan(grants, &id)) {
-		(void)nc_index_destroy(rpc->index, id);
+		(void)nc_index_end(rpc->index, id, NC_EVICTION_MEMORY);
 		/* Drop the record, even if the unit was already gone. */
 		nc_grants_drop(grants, id);
 		error = nc_grants_room(grants, rpc->caller, size);
@@ -237,11 +237,11 @@ static int destroy(struct nc_rpc_call *rpc)
 	bool known, made = made_by_caller(rpc, &known);
 
 	if (rpc->caller->operates)
-		return nc_index_destroy(rpc->index, rpc->call.id);
+		return nc_index_end(rpc->index, rpc->call.id, NC_EVICTION_DESTROYED);
 	if (!made)
 		return -EACCES;
 	if (nc_id_member(rpc->call.id) == 0)
-		return nc_index_destroy(rpc->index, rpc->call.id);
+		return nc_index_end(rpc->index, rpc->call.id, NC_EVICTION_DESTROYED);
 	/* The member has already unlinked it, through the shared table. */
 	nc_grants_drop(&rpc->index->grants, rpc->call.id);
 	return 0;

@@ -55,7 +55,7 @@ static bool expire_locked(struct nc_member *member, uint64_t now)
 		if (!nc_expiry_pop(&member->expiry, now, nc_pool_expiry_valid, member, &entry))
 			return false;
 		unit = nc_units_at(&member->units, entry.slot);
-		nc_pool_drop(member, unit, entry.generation, &member->expired);
+		nc_pool_drop(member, unit, entry.generation, NC_EVICTION_LIFETIME);
 	}
 	return true;
 }
@@ -179,7 +179,7 @@ static size_t scrub_unit(struct nc_maintenance *maintenance, struct nc_unit *uni
 		read = unit->layout.size;
 	nc_pool_lock(member);
 	if (good < 0)
-		nc_pool_drop(member, unit, maintenance->generation, &member->corrupt);
+		nc_pool_drop(member, unit, maintenance->generation, NC_EVICTION_CORRUPT);
 	if (good)
 		member->scrubbed += read;
 	nc_pool_unlock(member);

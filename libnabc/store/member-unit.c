@@ -216,7 +216,26 @@ int nc_member_release(struct nc_member *member, struct nc_unit *unit, unsigned g
 	return 0;
 }
 
-int nc_member_destroy(struct nc_member *member, struct nc_unit *unit, unsigned generation)
+/* Counts a unit that was unlinked.  Returns true if it had expired, so that it did not exist. */
+static bool ended_locked(struct nc_member *member, const struct nc_unit *unit, unsigned generation,
+			 enum NC_eviction why)
+{
+	bool late = nc_unit_expired(unit);
+
+	if (late)
+		why = NC_EVICTION_LIFETIME;
+	if (why != NC_EVICTION_NONE)
+		nc_pool_notify_evicted(member, unit, generation, why);
+	if (late)
+		member->expired++;
+	else
+		member->destroys++;
+	nc_pool_notify_if_granted(member, unit, generation);
+	return late;
+}
+
+int nc_member_end(struct nc_member *member, struct nc_unit *unit, unsigned generation,
+		  enum NC_eviction why)
 {
 	bool late = false, granted = false;
 	int last;
@@ -226,12 +245,7 @@ int nc_member_destroy(struct nc_member *member, struct nc_unit *unit, unsigned g
 	if (last >= 0) {
 		/* After unlinking: a thread that marks the unit later finds it unlinked. */
 		granted = member->shared && atomic_load(&unit->granted);
-		late = nc_unit_expired(unit);
-		if (late)
-			member->expired++;
-		else
-			member->destroys++;
-		nc_pool_notify_if_granted(member, unit, generation);
+		late = ended_locked(member, unit, generation, why);
 	}
 	if (last > 0)
 		reclaim_locked(member, unit);

@@ -109,11 +109,21 @@ int nc_member_hold(struct nc_member *member, struct nc_unit *unit, unsigned gene
 		   bool unlinked);
 int nc_member_release(struct nc_member *member, struct nc_unit *unit, unsigned generation);
 
+#define NC_EVICTION_NONE ((enum NC_eviction)0) /* the program destroyed the unit itself */
+
 /*
+ * Destroys a unit.  why: NC_EVICTION_NONE, or what the owner's program is told.
  * Returns 0, -ENOENT, or 1: in an attached process, and the unit was granted to others, which the owner
  * must end.
  */
-int nc_member_destroy(struct nc_member *member, struct nc_unit *unit, unsigned generation);
+int nc_member_end(struct nc_member *member, struct nc_unit *unit, unsigned generation,
+		  enum NC_eviction why);
+
+static inline int nc_member_destroy(struct nc_member *member, struct nc_unit *unit,
+				    unsigned generation)
+{
+	return nc_member_end(member, unit, generation, NC_EVICTION_NONE);
+}
 
 /* Whether with that many bytes more, there is so little memory left that units are evicted soon. */
 bool nc_member_is_full(struct nc_member *member, size_t more);

@@ -184,25 +184,43 @@ void nc_pool_notify_if_granted(struct nc_member *member, const struct nc_unit *u
 		member->gone(member->gone_context, unit, generation);
 }
 
+void nc_pool_notify_evicted(struct nc_member *member, const struct nc_unit *unit,
+			    unsigned generation, enum NC_eviction why)
+{
+	if (!member->evicted)
+		return;
+	member->evicted(member->evicted_context, unit, generation, why);
+	/* The thread that dispatches reports it. */
+	nc_pool_due(member);
+}
+
 bool nc_pool_evict(struct nc_member *member, struct nc_unit *unit)
 {
+	unsigned generation;
+
 	if (!nc_unit_unlink_idle(unit))
 		return false;
-	nc_pool_notify_if_granted(member, unit, nc_word_generation(nc_unit_word(unit)));
+	generation = nc_word_generation(nc_unit_word(unit));
+	nc_pool_notify_if_granted(member, unit, generation);
+	nc_pool_notify_evicted(member, unit, generation, NC_EVICTION_MEMORY);
 	member->evictions++;
 	nc_pool_give(member, unit);
 	return true;
 }
 
 void nc_pool_drop(struct nc_member *member, struct nc_unit *unit, unsigned generation,
-		  uint64_t *reason)
+		  enum NC_eviction why)
 {
 	int last = nc_unit_unlink(unit, generation);
 
 	if (last < 0)
 		return;
-	++*reason;
+	if (why == NC_EVICTION_CORRUPT)
+		member->corrupt++;
+	else
+		member->expired++;
 	nc_pool_notify_if_granted(member, unit, generation);
+	nc_pool_notify_evicted(member, unit, generation, why);
 	if (last > 0)
 		nc_pool_give(member, unit);
 }

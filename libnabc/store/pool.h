@@ -10,6 +10,7 @@
 #ifndef NC_POOL_H
 #define NC_POOL_H
 
+#include <nabc.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,6 +67,13 @@ struct nc_member {
 	 */
 	void (*gone)(void *context, const struct nc_unit *unit, unsigned generation);
 	void *gone_context;
+	/*
+	 * Called under the lock when a unit has ended that this process did not destroy; its
+	 * layout is still valid.  May be NULL.
+	 */
+	void (*evicted)(void *context, const struct nc_unit *unit, unsigned generation,
+			enum NC_eviction why);
+	void *evicted_context;
 	/*
 	 * Called without the lock when maintenance becomes due; once until the next
 	 * maintenance.  May be NULL.
@@ -149,12 +157,19 @@ void nc_pool_give(struct nc_member *member, struct nc_unit *unit);
 void nc_pool_notify_if_granted(struct nc_member *member, const struct nc_unit *unit,
 			       unsigned generation);
 
+/* Call it after unlinking a unit that this process did not destroy, before freeing it. */
+void nc_pool_notify_evicted(struct nc_member *member, const struct nc_unit *unit,
+			    unsigned generation, enum NC_eviction why);
+
 /* Unlinks and frees a unit that is not held; false: it is held. */
 bool nc_pool_evict(struct nc_member *member, struct nc_unit *unit);
 
-/* Ends a unit and counts the reason.  If the unit is held, its last release frees the memory. */
+/*
+ * Ends a unit that has expired or is corrupt, and counts it.  If the unit is held, its last
+ * release frees the memory.
+ */
 void nc_pool_drop(struct nc_member *member, struct nc_unit *unit, unsigned generation,
-		  uint64_t *reason);
+		  enum NC_eviction why);
 
 /* Returns the unit's eviction order, or NULL: it is pinned, or the member has none. */
 struct nc_replacement *nc_pool_order(struct nc_member *member, const struct nc_unit *unit);
