@@ -110,6 +110,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/store/maintenance.c libnabc/store/maintenance.h \
 	libnabc/store/member-growth.c \
 	libnabc/store/member-internal.h \
+	libnabc/store/member-resize.c \
 	libnabc/store/member-unit.c \
 	libnabc/store/member.c libnabc/store/member.h \
 	libnabc/store/page-window.c \

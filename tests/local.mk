@@ -111,6 +111,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/store/test-member \
 	tests/unit/libnabc/store/test-member-attached \
 	tests/unit/libnabc/store/test-member-eviction \
+	tests/unit/libnabc/store/test-member-resize \
 	tests/unit/libnabc/store/test-revocation-map \
 	tests/unit/libnabc/store/test-store \
 	tests/unit/libnabc/store/test-unit \

@@ -216,6 +216,14 @@ void nc_imports_abandon(struct nc_imports *imports, struct nc_unit *unit)
 	free_import(import_of(unit));
 }
 
+void nc_imports_trim(struct nc_unit *unit, size_t extent)
+{
+	struct nc_store *store = unit->store;
+
+	if (!store->frozen && nc_store_shrink(store, extent) == 0)
+		nc_store_trim(store, unit, extent);
+}
+
 /* Sets what the owner keeps of the unit that it has just got. */
 static int set_kept(struct nc_imports *imports, size_t id, const struct nc_insertion *with)
 {

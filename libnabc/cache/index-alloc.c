@@ -140,6 +140,14 @@ int nc_index_leave_buffer(struct nc_index *index, struct nc_unit *unit, size_t f
 	return keep(index, unit, filled, nc_store_use_arena(unit->store, filled));
 }
 
+void nc_index_trim(struct nc_index *index, struct nc_unit *unit, size_t extent)
+{
+	if (is_import(index, unit))
+		nc_imports_trim(unit, extent);
+	else
+		nc_member_trim(&index->own, unit, extent);
+}
+
 /* What the owner sets for a member's sealed unit; it refuses that for others. */
 static int may_set(const struct nc_index *index, const struct nc_unit *unit,
 		   const struct nc_insertion *with)

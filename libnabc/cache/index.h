@@ -148,9 +148,12 @@ void nc_index_abandon(struct nc_index *index, struct nc_unit *unit);
  */
 int nc_index_leave_buffer(struct nc_index *index, struct nc_unit *unit, size_t filled);
 
+/* Before the insert of a unit that became shorter: see nc_member_trim(). */
+void nc_index_trim(struct nc_index *index, struct nc_unit *unit, size_t extent);
+
 /*
- * Whether this process may insert the unit with these properties: 0, -EINVAL (no such priority),
- * -ERANGE (more than a year), -EACCES (the unit is in a member's segment), or -EPERM (a member
+ * Whether this process may insert the unit with these properties: 0, -EINVAL (no such priority, or
+ * more than a year), -EACCES (the unit is in a member's segment), or -EPERM (a member
  * may not set the priority).
  */
 int nc_index_may_insert(const struct nc_index *index, const struct nc_unit *unit,

@@ -393,10 +393,10 @@ int nc_handle_vprintf(NC_handle *handle, size_t offset, const char *format, va_l
 	return (int)written;
 }
 
-/* Truncates the unit to length bytes. */
+/* Truncates the unit to length bytes, and gives back the memory behind them. */
 static void shorten(struct nc_handle *in, size_t length)
 {
-	struct nc_layout *layout = &in->unit->layout;
+	struct nc_layout *layout = &in->unit->layout, shorter;
 	size_t last = (length - 1) / layout->fraglen;
 
 	layout->size = in->size = length;
@@ -404,6 +404,9 @@ static void shorten(struct nc_handle *in, size_t length)
 	in->direct_to = smaller(in->direct_to, layout->fragments);
 	in->direct_from = smaller(in->direct_from, in->direct_to);
 	in->summed = smaller(in->summed, last);
+	if (nc_layout_init(&shorter, length, layout->fraglen) == 0 &&
+	    shorter.extent < layout->extent)
+		nc_index_trim(in->index, in->unit, shorter.extent);
 	if (in->filled < length)
 		return;
 	in->filled = length;

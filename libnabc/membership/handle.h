@@ -52,10 +52,9 @@ ssize_t nc_handle_copy(NC_handle *handle, size_t offset, void *to, size_t length
 int nc_handle_extent(NC_handle *handle, size_t *size, size_t *filled);
 
 /*
- * Inserts the first length bytes as the unit; NC_WHOLE: all.  The memory behind
- * them remains the unit's until it is freed.  Returns -ERANGE if length is 0 or
- * more than the size, errors of nc_index_may_insert(), and of inserting.  with: see
- * nc_index_insert().
+ * Inserts the first length bytes as the unit; NC_WHOLE: all.  Gives back the memory
+ * behind them.  Returns -ERANGE if length is 0 or more than the size, errors of
+ * nc_index_may_insert(), and of inserting.  with: see nc_index_insert().
  */
 int nc_handle_insert_with(NC_handle *handle, size_t length, const struct nc_insertion *with);
 

@@ -107,19 +107,17 @@ static int set_size(int fd, size_t size)
 	return ftruncate(fd, (off_t)size) < 0 ? -errno : 0;
 }
 
-int nc_segment_create(struct nc_segment *segment, size_t size, bool huge, bool final)
+#define SIZE_FIXED (F_SEAL_SHRINK | F_SEAL_GROW)
+
+/* needed: a file without these seals is of no use. */
+static int create(struct nc_segment *segment, size_t size, bool huge, int seals, bool needed)
 {
-	int seals = F_SEAL_SHRINK | F_SEAL_GROW | (final ? F_SEAL_SEAL : 0);
 	int error, fd = create_file();
 
 	if (fd < 0)
 		return fd;
 	error = set_size(fd, size);
-	/*
-	 * Seals protect other processes; they are optional for a segment that only
-	 * this process uses.
-	 */
-	if (!error && fcntl(fd, F_ADD_SEALS, seals) < 0 && final)
+	if (!error && seals && fcntl(fd, F_ADD_SEALS, seals) < 0 && needed)
 		error = errno == EINVAL ? -ENOTSUP : -errno;
 	if (error) {
 		close(fd);
@@ -129,6 +127,39 @@ int nc_segment_create(struct nc_segment *segment, size_t size, bool huge, bool f
 	if (error)
 		close(fd);
 	return error;
+}
+
+int nc_segment_create(struct nc_segment *segment, size_t size, bool huge, bool final)
+{
+	/*
+	 * Seals protect other processes; they are optional for a segment that only
+	 * this process uses.
+	 */
+	return create(segment, size, huge, SIZE_FIXED | (final ? F_SEAL_SEAL : 0), final);
+}
+
+int nc_segment_create_sizable(struct nc_segment *segment, size_t size, bool huge)
+{
+	return create(segment, size, huge, 0, false);
+}
+
+void nc_segment_fix_size(struct nc_segment *segment)
+{
+	/* Optional, as in nc_segment_create(). */
+	(void)fcntl(segment->fd, F_ADD_SEALS, SIZE_FIXED);
+}
+
+int nc_segment_shrink(struct nc_segment *segment, size_t size)
+{
+	size_t behind = segment->size - size;
+
+	if (segment->fd >= 0 && ftruncate(segment->fd, (off_t)size) < 0)
+		return -errno;
+	(void)munmap(segment->base + size, behind);
+	if (segment->pin)
+		nc_pin_closed(segment->pin, behind, segment->locked);
+	segment->size = size;
+	return 0;
 }
 
 int nc_segment_create_private(struct nc_segment *segment, size_t size)

@@ -45,6 +45,21 @@ bool nc_segment_can_seal(void);
 int nc_segment_create(struct nc_segment *segment, size_t size, bool huge, bool final);
 
 /*
+ * Creates a segment whose size can change until nc_segment_fix_size() or
+ * nc_segment_freeze(); until then no other process may have it.
+ */
+int nc_segment_create_sizable(struct nc_segment *segment, size_t size, bool huge);
+
+/*
+ * Returns the pages behind the first size bytes to the system.  size: whole pages, at
+ * least one.  No other thread may use the segment.  Returns 0, or -errno: unchanged.
+ */
+int nc_segment_shrink(struct nc_segment *segment, size_t size);
+
+/* Seals a sizable segment against growing and shrinking, as nc_segment_create() does. */
+void nc_segment_fix_size(struct nc_segment *segment);
+
+/*
  * Allocates a huge page for the block of NC_HUGE_PAGE bytes at `at` (a multiple of
  * that) before it is first filled: then filling takes one fault, and sending by
  * reference counts one page.  The kernel clears the block and waits until each CPU

@@ -72,7 +72,7 @@ static struct nc_cleaning_unit *list(struct nc_member *member, struct nc_store *
 
 static size_t tail(const struct nc_store *store)
 {
-	return store && !store->full ? store->segment.size - store->appended : 0;
+	return store && !store->full ? nc_store_room(store) : 0;
 }
 
 size_t nc_compaction_room(const struct nc_member *member, const struct nc_store *store)
@@ -83,7 +83,7 @@ size_t nc_compaction_room(const struct nc_member *member, const struct nc_store 
 		return member->appended == store ? 0 : tail(member->appended);
 	for (const struct nc_store *other = member->runs; other; other = other->next_run)
 		if (other != store)
-			room += (size_t)(other->extent.pages - other->extent.used) * NC_PAGE;
+			room += nc_store_room(other);
 	return room;
 }
 

@@ -314,6 +314,7 @@ int nc_member_alloc(struct nc_member *member, const struct nc_layout *layout, en
 {
 	size_t extent = layout->extent;
 	struct nc_store *store;
+	bool last;
 	int error;
 	int64_t at;
 
@@ -331,9 +332,10 @@ int nc_member_alloc(struct nc_member *member, const struct nc_layout *layout, en
 		nc_pool_settle(member, store);
 		return refused_locked(member, error);
 	}
+	last = nc_store_is_last(*unit);
 	nc_pool_unlock(member);
 	/* The store remains open while the unit is being filled. */
-	if (kind == NC_KIND_APPENDED)
+	if (kind == NC_KIND_APPENDED && last)
 		nc_store_prepare_last(*unit);
 	else if (kind == NC_KIND_RECYCLED && member->protect)
 		error = nc_segment_unprotect(&store->segment, (size_t)at, extent);

@@ -77,6 +77,12 @@ int nc_member_adopt(struct nc_member *member, const struct nc_segment *segment,
 		    const struct nc_layout *layout, struct nc_unit **unit);
 
 /*
+ * Gives back the memory behind the first extent bytes of a unit that is being filled, and
+ * its share of the budget.  A unit that cannot change any more keeps it.
+ */
+void nc_member_trim(struct nc_member *member, struct nc_unit *unit, size_t extent);
+
+/*
  * Does what can fail of an insertion and can be undone, before any step that cannot.  For the
  * owner's member, or an insertion that has only a hold.  Returns 0 or -ENOMEM.
  */

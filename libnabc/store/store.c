@@ -11,10 +11,10 @@
 #include "os/device.h"
 #include "store/store.h"
 
-/* Whether units take and return runs of pages.  A single unit has all pages. */
+/* Whether units take runs of pages.  A single unit has all pages. */
 static bool has_runs(const struct nc_store *store)
 {
-	return store->kind == NC_KIND_RECYCLED && !store->alone;
+	return !store->alone;
 }
 
 static struct nc_store *store_over(const struct nc_segment *segment, enum NC_kind kind,
@@ -48,7 +48,9 @@ struct nc_store *nc_store_create(enum NC_kind kind, size_t size, bool huge, bool
 	struct nc_segment segment;
 	struct nc_store *store;
 
-	*error = nc_segment_create(&segment, size, huge, false);
+	/* A single unit may become shorter when it is inserted: nc_store_shrink(). */
+	*error = alone ? nc_segment_create_sizable(&segment, size, huge)
+		       : nc_segment_create(&segment, size, huge, false);
 	if (*error)
 		return NULL;
 	store = store_over(&segment, kind, 0, alone, error);
@@ -242,22 +244,56 @@ int64_t nc_store_take(struct nc_store *store, size_t extent)
 		if (extent / NC_PAGE > store->extent.pages)
 			return -ENOMEM;
 		at = nc_extent_take(&store->extent, (uint32_t)(extent / NC_PAGE));
-		return at < 0 ? at : (int64_t)store->first + at * NC_PAGE;
+		if (at < 0)
+			return at;
+		at = (int64_t)store->first + at * NC_PAGE;
+	} else {
+		at = (int64_t)store->appended;
+		if (extent > store->segment.size - store->appended)
+			return -ENOMEM;
 	}
-	if (extent > store->segment.size - store->appended)
-		return -ENOMEM;
-	at = (int64_t)store->appended;
-	store->appended += extent;
+	if ((size_t)at + extent > store->appended)
+		store->appended = (size_t)at + extent;
 	return at;
 }
 
-void nc_store_untake(struct nc_store *store, uint64_t at, size_t extent)
+/* Returns [at, at + extent), which a unit that was inserted never had. */
+static void give(struct nc_store *store, uint64_t at, size_t extent)
 {
 	if (has_runs(store))
 		nc_extent_give(&store->extent, (uint32_t)((at - store->first) / NC_PAGE),
 			       (uint32_t)(extent / NC_PAGE));
-	else if (at + extent == store->appended)
+	if (at + extent == store->appended)
 		store->appended = at;
+}
+
+void nc_store_untake(struct nc_store *store, uint64_t at, size_t extent)
+{
+	give(store, at, extent);
+}
+
+size_t nc_store_room(const struct nc_store *store)
+{
+	return has_runs(store) ? (size_t)(store->extent.pages - store->extent.used) * NC_PAGE
+			       : store->segment.size - store->appended;
+}
+
+void nc_store_trim(struct nc_store *store, struct nc_unit *unit, size_t extent)
+{
+	size_t behind = unit->layout.extent - extent;
+
+	give(store, unit->at + extent, behind);
+	store->live -= behind;
+	unit->layout.extent = extent;
+}
+
+int nc_store_shrink(struct nc_store *store, size_t size)
+{
+	if (!store->device)
+		return nc_segment_shrink(&store->segment, size);
+	/* The module returns its pages at the insert, and a buffer as a whole. */
+	store->segment.size = size;
+	return 0;
 }
 
 void nc_store_enter(struct nc_store *store, struct nc_units *units, struct nc_unit *unit,
@@ -289,7 +325,7 @@ void nc_store_leave(struct nc_store *store, struct nc_units *units, struct nc_un
 		store->newest = unit->next;
 	store->count--;
 	store->live -= unit->layout.extent;
-	if (has_runs(store))
+	if (store->kind == NC_KIND_RECYCLED && has_runs(store))
 		nc_extent_give(&store->extent, (uint32_t)((unit->at - store->first) / NC_PAGE),
 			       (uint32_t)(unit->layout.extent / NC_PAGE));
 }
@@ -352,6 +388,8 @@ int nc_store_protect(struct nc_store *store, const struct nc_unit *unit, bool pr
 	}
 	if (store->kind == NC_KIND_KERNEL)
 		return protect_kernel(store, unit);
+	if (store->alone)
+		nc_segment_fix_size(&store->segment);
 	if (store->kind == NC_KIND_APPENDED || protect)
 		return nc_segment_protect(&store->segment, unit->at, unit->layout.extent);
 	return 0;
@@ -379,6 +417,7 @@ int nc_unit_read(const struct nc_unit *unit, size_t offset, void *to, size_t len
 void nc_store_retract(struct nc_store *store, const struct nc_unit *unit)
 {
 	(void)nc_store_filled(store);
-	if (store->kind == NC_KIND_APPENDED && unit->at + unit->layout.extent == store->appended)
-		store->appended = unit->at;
+	/* Other kinds return their memory with the unit. */
+	if (store->kind == NC_KIND_APPENDED)
+		give(store, unit->at, unit->layout.extent);
 }

@@ -4,6 +4,7 @@
  *
  * recycled: runs of pages are taken and returned in place.  appended: units are
  * laid one behind the other and never overwritten; the store is freed as a whole.
+ * Only pages that were never part of an inserted unit are returned there.
  * sealed: one unit, frozen at insert.  kernel: one unit, in the module's arena or in
  * a buffer of the device until insert, afterwards only in the module; code that needs
  * its bytes in memory makes a private copy, which lives as long as the unit.
@@ -35,8 +36,8 @@ struct nc_store {
 	struct nc_segment segment;
 	enum NC_kind kind;
 	size_t first;		  /* offset in bytes where units may begin */
-	struct nc_extent extent;  /* recycled, many units: the pages behind first */
-	size_t appended;	  /* appended: bytes used */
+	struct nc_extent extent;  /* many units: the pages behind first */
+	size_t appended;	  /* bytes up to which units may have memory */
 	uint32_t newest, oldest;  /* ends of the list of its units, or NC_UNIT_NONE */
 	uint32_t count;		  /* units in any state */
 	_Atomic uint32_t filling; /* units not yet inserted, and copies in progress */
@@ -120,6 +121,22 @@ int64_t nc_store_take(struct nc_store *store, size_t extent);
 /* Returns memory from nc_store_take() at which no unit was entered. */
 void nc_store_untake(struct nc_store *store, uint64_t at, size_t extent);
 
+/* Returns how many bytes can be taken, possibly in several pieces. */
+size_t nc_store_room(const struct nc_store *store);
+
+/*
+ * Returns the memory behind the first extent bytes of a unit that is being filled, and
+ * sets its extent.  A unit that has the store for itself: nc_store_shrink() first.
+ */
+void nc_store_trim(struct nc_store *store, struct nc_unit *unit, size_t extent);
+
+/*
+ * Reduces a store with a single unit, which is being filled, to its first size bytes.
+ * Needs no lock: the store remains open while the unit is being filled.  Returns 0, or
+ * -errno: unchanged.
+ */
+int nc_store_shrink(struct nc_store *store, size_t size);
+
 /* Enters the unit at an offset from nc_store_take(); removes it. */
 void nc_store_enter(struct nc_store *store, struct nc_units *units, struct nc_unit *unit,
 		    uint64_t at);
@@ -131,12 +148,18 @@ void nc_store_leave(struct nc_store *store, struct nc_units *units, struct nc_un
  * call.  nc_store_prepare() collapses a block that lies within one unit when filling
  * the unit reaches it: the first `prepared` bytes of the unit are done; it returns
  * how many are done now, SIZE_MAX for all.  nc_store_prepare_last() collapses the
- * block in which the unit ends and the next unit will begin, as long as no unit
- * uses the memory behind this one.  Neither needs a lock: the store remains open
- * while the unit is being filled.
+ * block in which the unit ends and the next unit will begin; call it for the last
+ * unit: see nc_store_is_last().  Neither needs a lock: the store remains open while
+ * the unit is being filled.
  */
 size_t nc_store_prepare(const struct nc_unit *unit, size_t prepared);
 void nc_store_prepare_last(const struct nc_unit *unit);
+
+/* Whether no unit uses the memory behind this one. */
+static inline bool nc_store_is_last(const struct nc_unit *unit)
+{
+	return unit->at + unit->layout.extent == unit->store->appended;
+}
 
 /* Called instead of insert: memory of a unit that was never published may be used again. */
 void nc_store_retract(struct nc_store *store, const struct nc_unit *unit);

@@ -135,7 +135,7 @@ START_TEST(test_appended)
 }
 END_TEST
 
-/* The place of a unit that was never visible may be used again, if nothing is behind it. */
+/* The place of a unit that was never visible may be used again. */
 START_TEST(test_retract)
 {
 	struct nc_unit *first, *second;
@@ -155,8 +155,17 @@ START_TEST(test_retract)
 	leave(store, second);
 	ck_assert_uint_eq(store->appended, 2 * PAGE);
 	ck_assert_uint_eq(store->filling, 0);
-	first = enter(store, 6 * PAGE, 2 * (int64_t)PAGE);
+	first = enter(store, 6 * PAGE, 0);
+	second = enter(store, 2 * PAGE, 6 * (int64_t)PAGE);
+	nc_store_retract(store, first);
 	leave(store, first);
+	first = enter(store, PAGE, 0);
+	/* But not that of one that was. */
+	(void)nc_store_filled(store);
+	leave(store, first);
+	first = enter(store, PAGE, (int64_t)PAGE);
+	leave(store, first);
+	leave(store, second);
 	nc_store_close(store);
 	nc_units_fini(&units);
 }
