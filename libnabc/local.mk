@@ -120,6 +120,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/store/unit-checksum.c libnabc/store/unit-checksum.h \
 	libnabc/store/unit.c libnabc/store/unit.h \
 	libnabc/wire/channel.h \
+	libnabc/wire/pending-tags.c libnabc/wire/pending-tags.h \
 	libnabc/wire/pending.c libnabc/wire/pending.h \
 	libnabc/wire/pipe-reader.c libnabc/wire/pipe-reader.h \
 	libnabc/wire/rpc-client.c libnabc/wire/rpc-client.h \

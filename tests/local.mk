@@ -128,6 +128,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/test-hostile-kill \
 	tests/unit/libnabc/test-hostile-table \
 	tests/unit/libnabc/wire/test-pending \
+	tests/unit/libnabc/wire/test-pending-tags \
 	tests/unit/libnabc/wire/test-pipe-reader \
 	tests/unit/libnabc/wire/test-rpc-client \
 	tests/unit/libnabc/wire/test-send-window \

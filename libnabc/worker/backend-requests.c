@@ -18,6 +18,7 @@
 #include "os/process.h"
 #include "os/queue.h"
 #include "wire/channel.h"
+#include "wire/pending-tags.h"
 #include "wire/send-window.h"
 #include "wire/wire.h"
 #include "worker/backend.h"
@@ -40,6 +41,7 @@ int nc_backend_send(struct NC_backend *backend, unsigned channel, uint64_t tag,
 		    const char *variables, size_t length, unsigned flags)
 {
 	struct nc_send_windows *windows = &backend->channel[channel].windows;
+	struct nc_pending_tags *tags = &backend->channel[channel].tags;
 	uint64_t number = backend->channel[channel].submitted + 1;
 	bool body = flags & NC_REQUEST_BODY;
 	struct nc_wire_request request = {.tag = tag,
@@ -51,13 +53,18 @@ int nc_backend_send(struct NC_backend *backend, unsigned channel, uint64_t tag,
 		return -EMSGSIZE;
 	if ((length && variables[length - 1] != '\0') || (flags & ~NC_REQUEST_BODY))
 		return -EINVAL;
-	error = body ? nc_send_windows_open(windows, tag, number) : 0;
+	error = nc_pending_tags_add(tags, tag, number);
 	if (error)
 		return error;
-	error = push(backend, channel, &request, variables);
-	if (error && body)
-		nc_send_windows_close(windows, tag);
-	if (!error)
+	error = body ? nc_send_windows_open(windows, tag, number) : 0;
+	if (!error) {
+		error = push(backend, channel, &request, variables);
+		if (error && body)
+			nc_send_windows_close(windows, tag);
+	}
+	if (error)
+		nc_pending_tags_remove(tags, tag);
+	else
 		backend->channel[channel].submitted = number;
 	return error;
 }
@@ -111,6 +118,8 @@ int nc_backend_withdraw(struct NC_backend *backend, unsigned number, unsigned mo
 	first = channel->submitted - (unsigned)waiting + 1;
 	if (count && channel->windows.count)
 		nc_send_windows_withdraw(&channel->windows, first, first + count - 1);
+	if (count)
+		nc_pending_tags_withdraw(&channel->tags, first, first + count - 1);
 	return (int)count;
 }
 

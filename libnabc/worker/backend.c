@@ -234,6 +234,7 @@ void nc_backend_end(struct NC_backend *backend)
 		close_fd(&channel->writer);
 		free(channel->record);
 		nc_send_windows_fini(&backend->channel[i].windows);
+		nc_pending_tags_fini(&backend->channel[i].tags);
 	}
 	nc_segment_close(&backend->queues);
 	/* Pairs with the acquire in close_locked() of the registry. */
@@ -353,6 +354,13 @@ static int judge(struct NC_backend *backend, unsigned number, const struct nc_wi
 	return 1;
 }
 
+/* After the last record of a response, its tag is free. */
+static void note_end(struct nc_backend_channel *channel, const struct nc_wire_response *wire)
+{
+	if (!(wire->flags & (NC_RESPONSE_MORE | NC_RESPONSE_TAKEN)))
+		nc_pending_tags_remove(&channel->tags, wire->tag);
+}
+
 /* The same for a response that came as bytes. */
 static int take_bytes(struct nc_backend_channel *channel, uint64_t *tag,
 		      struct NC_response *response)
@@ -365,6 +373,7 @@ static int take_bytes(struct nc_backend_channel *channel, uint64_t *tag,
 
 	while ((result = nc_pipe_reader_take(channel->reader, &record, &wire, &data, &length)) ==
 	       1) {
+		note_end(channel, &wire);
 		result = nc_send_windows_judge(&channel->windows, &wire);
 		if (result == NC_SEND_WINDOW_PASS)
 			break;
@@ -403,6 +412,7 @@ int nc_backend_take(struct NC_backend *backend, unsigned number, uint64_t *tag,
 		if (nc_queue_must_ring_room(&channel->queues.responses))
 			nc_doorbell_ring(backend->ring);
 		*tag = wire.tag;
+		note_end(channel, &wire);
 		result = judge(backend, number, &wire, response);
 	} while (result == 0);
 	return result;

@@ -13,6 +13,7 @@
 #include "os/segment.h"
 #include "wire/send-window.h"
 #include "wire/channel.h"
+#include "wire/pending-tags.h"
 #include "wire/wire.h"
 
 struct NC_backend_options;
@@ -28,6 +29,7 @@ struct nc_backend_channel {
 	char *record;		       /* the last response, copied out of shared memory */
 	struct NC_hold holds[NC_WIRE_RANGES_MAX]; /* of its ranges */
 	struct nc_send_windows windows;
+	struct nc_pending_tags tags;
 	uint64_t submitted; /* number of requests so far */
 	/* the queue was full, so a window has credit that the worker does not know of */
 	bool notify_pending;

@@ -273,7 +273,7 @@ START_TEST(test_errors)
 		ck_assert_int_eq(call, -1);                                                        \
 		ck_assert_int_eq(errno, error);                                                    \
 	} while (0)
-	REFUSED(NC_backend_submit(backend, 0, 7, "A=1", 4, NC_REQUEST_BODY), EINVAL);
+	REFUSED(NC_backend_submit(backend, 0, 7, "A=1", 4, NC_REQUEST_BODY), EEXIST);
 	REFUSED(NC_backend_submit(backend, 0, 8, "A=1", 4, 2), EINVAL);
 	REFUSED(NC_backend_body(NULL, 0, 7, &piece, 0), EINVAL);
 	REFUSED(NC_backend_body(backend, 1, 7, &piece, 0), EINVAL);

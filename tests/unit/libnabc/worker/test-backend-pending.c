@@ -130,7 +130,7 @@ START_TEST(test_refused)
 	open_cache();
 	backend = start_program(argv, NULL, 1, 0);
 	ck_assert_ptr_nonnull(backend);
-	while (NC_backend_submit(backend, 0, 1, block, sizeof(block), 0) == 0)
+	while (NC_backend_submit(backend, 0, (uint64_t)count, block, sizeof(block), 0) == 0)
 		count++;
 	ck_assert_int_eq(errno, EAGAIN);
 	/* A message about a request is not a request. */

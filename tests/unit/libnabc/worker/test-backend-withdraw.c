@@ -105,6 +105,45 @@ START_TEST(test_oldest_first)
 }
 END_TEST
 
+static void check_pending(uint64_t tag)
+{
+	errno = 0;
+	ck_assert_int_eq(submit(0, tag, "DO=echo", "VALUE=twice", NULL), -1);
+	ck_assert_int_eq(errno, EEXIST);
+}
+
+/* A tag is free again when its response is reaped, and when its request is withdrawn. */
+START_TEST(test_tags)
+{
+	backend_flags = (unsigned)_i;
+	open_all(2, 0);
+	check_works();
+	stop_worker();
+	submit_some(3);
+	for (unsigned i = 0; i < 3; i++)
+		check_pending(FIRST + i);
+	/* Another channel has tags of its own. */
+	ck_assert_int_eq(NC_backend_submit(backend, 1, FIRST, NULL, 0, 0), 0);
+	check_withdraw(1, 1, 2);
+	ck_assert_int_eq(submit(0, FIRST, "DO=echo", "VALUE=again", NULL), 0);
+	check_pending(FIRST);
+	check_pending(FIRST + 1);
+	/* One that failed is not pending. */
+	ck_assert_int_eq(NC_backend_submit(backend, 0, 8, "no end", 6, 0), -1);
+	ck_assert_int_eq(submit(0, 8, "DO=echo", "VALUE=late", NULL), 0);
+	continue_worker();
+	ck_assert_uint_eq(reap_tag(), FIRST + 1);
+	ck_assert_uint_eq(reap_tag(), FIRST + 2);
+	ck_assert_uint_eq(reap_tag(), FIRST);
+	ck_assert_uint_eq(reap_tag(), 8);
+	submit_some(3);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_uint_eq(reap_tag(), FIRST + i);
+	close_all();
+	backend_flags = 0;
+}
+END_TEST
+
 /*
  * A worker that never started, and one that has exited: withdrawn requests are not
  * counted as untaken.
@@ -302,6 +341,7 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, test_oldest_first, 0, NC_BACKEND_POSIX + 1);
+	tcase_add_loop_test(tcase, test_tags, 0, NC_BACKEND_POSIX + 1);
 	tcase_add_test(tcase, test_no_worker);
 	tcase_add_test(tcase, test_kept);
 	tcase_add_test(tcase, test_many_kept);
