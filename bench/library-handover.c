@@ -164,7 +164,7 @@ int serve(void)
 		die("BENCH_FDS");
 	if (text)
 		must(dup2(out, STDOUT_FILENO) >= 0, "standard output");
-	while ((got = NC_worker_accept(worker, &request, sizeof(request))) > 0) {
+	while ((got = NC_worker_accept(worker, &request, sizeof(request), 0)) > 0) {
 		const char *what = NC_request_variable(&request, "DO");
 		struct NC_response response;
 

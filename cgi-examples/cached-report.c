@@ -160,7 +160,7 @@ int main(int argc, char **argv)
 		perror("cached-report: cannot attach to the server; run it as a worker of sweet");
 		return EXIT_FAILURE;
 	}
-	while ((got = NC_worker_accept(worker, &request, sizeof(request))) > 0) {
+	while ((got = NC_worker_accept(worker, &request, sizeof(request), 0)) > 0) {
 		struct NC_response response = answer(argv[1]);
 
 		if (NC_worker_respond(worker, &request, &response) < 0) {

@@ -167,7 +167,7 @@ static int serve_as_worker(void)
 		perror("generate: cannot attach to the server");
 		return EXIT_FAILURE;
 	}
-	while ((got = NC_worker_accept(worker, &request, sizeof(request))) > 0) {
+	while ((got = NC_worker_accept(worker, &request, sizeof(request), 0)) > 0) {
 		struct NC_response response = answer(&kept, &request);
 
 		if (NC_worker_respond(worker, &request, &response) < 0) {

@@ -115,8 +115,8 @@ _grant = _call("NC_grant", c_int, c_void_p, c_size_t, c_int, c_uint32)
 _revoke = _call("NC_revoke", c_int, c_void_p, c_size_t, c_int, c_uint32)
 _set_lifetime = _call("NC_set_lifetime", c_int, c_void_p, c_size_t, c_uint64)
 _worker_open = _call("NC_worker_open", c_void_p, c_void_p)
-_worker_accept = _call("NC_worker_accept", c_int, c_void_p, POINTER(_Request), c_size_t)
-_worker_body = _call("NC_worker_body", c_int, c_void_p, POINTER(_Request), POINTER(_Range))
+_worker_accept = _call("NC_worker_accept", c_int, c_void_p, POINTER(_Request), c_size_t, c_uint)
+_worker_body = _call("NC_worker_body", c_int, c_void_p, POINTER(_Request), POINTER(_Range), c_uint)
 _worker_respond = _call("NC_worker_respond", c_int, c_void_p, POINTER(_Request),
                         POINTER(_Response))
 _worker_send = _call("NC_worker_send", c_int, c_void_p, POINTER(_Request), POINTER(_Range),
@@ -284,7 +284,7 @@ class Request:
     def pieces(self):
         """The request's body as Ranges, each good until the next is asked for."""
         piece = _Range()
-        while _worker_body(self._worker.pointer, byref(self._request), byref(piece)):
+        while _worker_body(self._worker.pointer, byref(self._request), byref(piece), 0):
             yield Range(piece.id, piece.offset, piece.length)
 
     def body(self):
@@ -401,7 +401,7 @@ class Worker:
     def accept(self):
         """The next request; None when the server wants the worker to end."""
         request = _Request()
-        if _worker_accept(self.pointer, byref(request), sizeof(request)) == 0:
+        if _worker_accept(self.pointer, byref(request), sizeof(request), 0) == 0:
             return None
         return Request(self, request)
 

@@ -113,7 +113,7 @@ int main(void)
 		perror("template: cannot make head and foot");
 		return EXIT_FAILURE;
 	}
-	while ((got = NC_worker_accept(worker, &request, sizeof(request))) > 0) {
+	while ((got = NC_worker_accept(worker, &request, sizeof(request), 0)) > 0) {
 		if (answer(worker, &request, &head, &foot) < 0) {
 			perror("template: cannot respond");
 			break;

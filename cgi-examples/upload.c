@@ -62,7 +62,7 @@ static int sum_up(NC_worker *worker, struct NC_request *request, size_t *length,
 	int got;
 
 	*length = *sum = 0;
-	while ((got = NC_worker_body(worker, request, &piece)) > 0) {
+	while ((got = NC_worker_body(worker, request, &piece, 0)) > 0) {
 		if (NC_checksum(NULL, piece.id, &next, NC_CHECKSUM_INET, piece.length,
 				piece.offset) < 0)
 			return -1;
@@ -116,7 +116,7 @@ int main(void)
 		perror("upload: cannot attach to the server; run it as a worker of sweet");
 		return EXIT_FAILURE;
 	}
-	while ((got = NC_worker_accept(worker, &request, sizeof(request))) > 0) {
+	while ((got = NC_worker_accept(worker, &request, sizeof(request), 0)) > 0) {
 		struct NC_response response = answer(worker, &request);
 
 		if (NC_worker_respond(worker, &request, &response) < 0) {

@@ -143,6 +143,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/worker/test-backend-stream \
 	tests/unit/libnabc/worker/test-backend-withdraw \
 	tests/unit/libnabc/worker/test-responder \
+	tests/unit/libnabc/worker/test-responder-loop \
 	tests/unit/libnabc/worker/test-responder-threads \
 	tests/unit/libnabc/worker/test-response-head \
 	tests/unit/libnabc/worker/test-stream

@@ -118,14 +118,20 @@ NC_worker *NC_worker_open(const struct NC_worker_options *options)
 	return worker;
 }
 
-int NC_worker_accept(NC_worker *worker, struct NC_request *request, size_t size)
+int NC_worker_fd(NC_worker *worker)
+{
+	return nc_api_result(worker ? nc_responder_fd(worker->responder) : -EINVAL);
+}
+
+int NC_worker_accept(NC_worker *worker, struct NC_request *request, size_t size, unsigned flags)
 {
 	struct NC_request known;
 	int got;
 
-	if (!worker || !request || size < REQUEST_LEAST)
+	if (!worker || !request || size < REQUEST_LEAST ||
+	    (flags & ~(NC_ACCEPT_NOWAIT | NC_ACCEPT_EVENTS)))
 		return nc_api_result(-EINVAL);
-	got = nc_responder_accept(worker->responder, &known);
+	got = nc_responder_accept(worker->responder, &known, flags);
 	if (got > 0) {
 		known.size = size < sizeof(known) ? size : sizeof(known);
 		nc_versioned_write(request, size, &known, sizeof(known));
@@ -161,11 +167,12 @@ int NC_worker_send(NC_worker *worker, const struct NC_request *request,
 	return nc_api_result(nc_responder_send(worker->responder, request, ranges, count, flags));
 }
 
-int NC_worker_body(NC_worker *worker, struct NC_request *request, struct NC_range *piece)
+int NC_worker_body(NC_worker *worker, struct NC_request *request, struct NC_range *piece,
+		   unsigned flags)
 {
-	return nc_api_result(worker && request && piece
-				     ? nc_responder_body(worker->responder, request, piece)
-				     : -EINVAL);
+	if (!worker || !request || !piece || (flags & ~NC_BODY_NOWAIT))
+		return nc_api_result(-EINVAL);
+	return nc_api_result(nc_responder_body(worker->responder, request, piece, flags));
 }
 
 int NC_worker_abort(NC_worker *worker, const struct NC_request *request)

@@ -52,6 +52,7 @@ struct NC_request {
 };
 
 #define NC_REQUEST_BODY 0x1u /* NC_worker_body() returns a body, in pieces */
+#define NC_REQUEST_GONE 0x2u /* an event: the client of this accepted request is gone */
 
 /* A response, as the worker passes it and as NC_backend_reap() returns it. */
 struct NC_response {
@@ -71,22 +72,29 @@ struct NC_response {
 
 #define NC_RESPONSE_INIT(...) NC_INIT(struct NC_response, __VA_ARGS__)
 
-#define NC_RESPONSE_KEEP 0x1u /* the units stay; otherwise they are released when sent */
-#define NC_RESPONSE_MORE 0x2u /* pieces follow */
+#define NC_RESPONSE_KEEP 0x1u	 /* the units stay; otherwise they are released when sent */
+#define NC_RESPONSE_MORE 0x2u	 /* pieces follow */
+#define NC_RESPONSE_NOWAIT 0x20u /* fail with EAGAIN instead of waiting */
 #define NC_RESPONSE_DROP(i) (0x10000u << (i)) /* with KEEP: release the unit of range i */
 #define NC_RESPONSE_RANGES_MAX 16u
 #define NC_WORKER_WINDOW 8u /* pieces of one response, or of one request's body, in flight */
 #define NC_WORKER_STREAMS_MAX 1024u /* unfinished responses of a worker */
 #define NC_BLOCK_MAX 32768u	    /* bytes of a request's variables or a response's headers */
 
+#define NC_ACCEPT_NOWAIT 0x1u /* fail with EAGAIN instead of waiting */
+#define NC_ACCEPT_EVENTS 0x2u /* return events, too: NC_REQUEST_GONE */
+#define NC_BODY_NOWAIT 0x2u   /* fail with EAGAIN instead of waiting */
+
 NC_worker *NC_worker_open(const struct NC_worker_options *options);
-int NC_worker_accept(NC_worker *worker, struct NC_request *request, size_t size);
+int NC_worker_fd(NC_worker *worker);
+int NC_worker_accept(NC_worker *worker, struct NC_request *request, size_t size, unsigned flags);
 const char *NC_request_variable(const struct NC_request *request, const char *name);
 int NC_worker_respond(NC_worker *worker, const struct NC_request *request,
 		      const struct NC_response *response);
 int NC_worker_send(NC_worker *worker, const struct NC_request *request,
 		   const struct NC_range *ranges, unsigned count, unsigned flags);
-int NC_worker_body(NC_worker *worker, struct NC_request *request, struct NC_range *piece);
+int NC_worker_body(NC_worker *worker, struct NC_request *request, struct NC_range *piece,
+		   unsigned flags);
 int NC_worker_abort(NC_worker *worker, const struct NC_request *request);
 int NC_worker_gone(NC_worker *worker, const struct NC_request *request);
 void NC_worker_close(NC_worker *worker);

@@ -157,6 +157,8 @@ void nc_pending_remove(struct nc_pending *pending, struct nc_open_request *reque
 	pending->begun -= request->begun;
 	if (request->kept)
 		unkeep(pending, request);
+	if (request->unreported)
+		nc_pending_report(pending, request);
 	if (!request->replaced)
 		nc_hash_table_leave(&pending->open[request->channel], &request->entry);
 	free(request);
@@ -173,6 +175,16 @@ static int note_piece(struct nc_inbox *inbox, const struct nc_wire_request *wire
 	return 0;
 }
 
+static void note_gone(struct nc_pending *pending, struct nc_open_request *request)
+{
+	/* A request that the worker does not have ends without it. */
+	if (request->accepted && !request->gone) {
+		list_append(&pending->events, request);
+		request->unreported = true;
+	}
+	request->gone = true;
+}
+
 int nc_pending_note(struct nc_pending *pending, uint32_t channel,
 		    const struct nc_wire_request *wire, const void *what)
 {
@@ -186,7 +198,7 @@ int nc_pending_note(struct nc_pending *pending, uint32_t channel,
 	case NC_WIRE_LAST:
 		return note_piece(request->inbox, wire, what);
 	case NC_WIRE_CANCEL:
-		request->gone = true;
+		note_gone(pending, request);
 		return 0;
 	default:
 		if (wire->count > request->unsent)
@@ -217,4 +229,10 @@ void nc_pending_accept(struct nc_pending *pending, struct nc_open_request *reque
 	if (request->kept)
 		unkeep(pending, request);
 	request->accepted = true;
+}
+
+void nc_pending_report(struct nc_pending *pending, struct nc_open_request *request)
+{
+	list_remove(&pending->events, request);
+	request->unreported = false;
 }

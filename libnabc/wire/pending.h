@@ -40,8 +40,11 @@ struct nc_open_request {
 	bool accepted;		/* the worker has it; else it may be withdrawn */
 	bool begun;		/* its response has begun */
 	bool gone;		/* its client is gone */
+	bool unreported;	/* so it is in the list of events */
 	bool taken;		/* its whole body was taken */
 	bool replaced;		/* another request has its tag, so the server has withdrawn it */
+	uint8_t wants;		/* what calls that did not wait would have waited for */
+	uint8_t news;		/* those of these that have come */
 	struct nc_inbox *inbox; /* NULL: no body in pieces */
 	size_t length;		/* bytes of the record */
 	char record[];
@@ -57,6 +60,7 @@ struct nc_pending {
 	unsigned begun;		       /* number of responses */
 	struct nc_request_list kept;   /* requests not yet accepted, in the order of arrival */
 	size_t kept_bytes;	       /* of their records */
+	struct nc_request_list events; /* accepted requests whose clients are gone, unreported */
 	struct nc_open_request *blank; /* for the next record; NULL: none yet */
 };
 
@@ -116,6 +120,9 @@ void nc_pending_keep(struct nc_pending *pending, struct nc_open_request *request
 
 /* Returns the oldest kept request of a channel; NULL: none. */
 struct nc_open_request *nc_pending_oldest(struct nc_pending *pending, uint32_t channel);
+
+/* Takes a request out of the list of events. */
+void nc_pending_report(struct nc_pending *pending, struct nc_open_request *request);
 
 /* Gives a request to the worker, whether it was kept or not. */
 void nc_pending_accept(struct nc_pending *pending, struct nc_open_request *request);

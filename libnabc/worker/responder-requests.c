@@ -164,8 +164,7 @@ int nc_responder_take(struct nc_responder *responder, uint32_t channel, struct N
 	return result;
 }
 
-/* Whether the client of a kept request is gone, and no record fits that aborts the request. */
-static bool is_stuck(const struct nc_responder *responder, const struct nc_open_request *open)
+bool nc_responder_is_stuck(const struct nc_responder *responder, const struct nc_open_request *open)
 {
 	return open->gone && !responder->out &&
 	       !nc_queue_has_room(&responder->channel[open->channel].queues.responses,
@@ -180,7 +179,7 @@ int nc_responder_take_kept(struct nc_responder *responder, struct NC_request *re
 		bool gone = open->gone;
 		int result;
 
-		if (is_stuck(responder, open)) {
+		if (nc_responder_is_stuck(responder, open)) {
 			describe(open, request);
 			return -EAGAIN;
 		}

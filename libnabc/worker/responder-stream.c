@@ -21,19 +21,18 @@
 #include "worker/responder.h"
 
 /* Waits for a record about a request.  Returns as nc_responder_wait(). */
-static int await_news(struct nc_responder *responder, const struct NC_request *request)
+static int await_news(struct nc_responder *responder, struct nc_wait *wait, enum nc_want want)
 {
-	struct nc_wait wait = {
-		.kind = NC_WAIT_NEWS, .channel = request->channel, .tag = request->tag};
-
-	return nc_responder_wait(responder, &wait);
+	wait->kind = NC_WAIT_NEWS;
+	wait->want = want;
+	return nc_responder_wait(responder, wait);
 }
 
 /* Pushes one piece if the window is open.  Returns as nc_responder_push(), or -ECANCELED. */
-static int push_piece(struct nc_responder *responder, const struct NC_request *request,
-		      const struct nc_wire_response *wire, const struct NC_range *ranges)
+static int push_piece(struct nc_responder *responder, struct nc_open_request *open,
+		      const struct NC_request *request, const struct nc_wire_response *wire,
+		      const struct NC_range *ranges)
 {
-	struct nc_open_request *open = nc_responder_find(responder, request);
 	int result;
 
 	if (open->gone) {
@@ -56,9 +55,11 @@ static int push_piece(struct nc_responder *responder, const struct NC_request *r
 
 /* Sends one piece when the window is open and the queue has space.  Returns as push_piece(). */
 static int send_piece(struct nc_responder *responder, const struct NC_request *request,
-		      const struct nc_wire_response *wire, const struct NC_range *ranges)
+		      const struct nc_wire_response *wire, const struct NC_range *ranges,
+		      bool nowait)
 {
 	size_t length = sizeof(*wire) + wire->ranges * sizeof(*ranges);
+	struct nc_wait wait = {.channel = request->channel, .tag = request->tag, .nowait = nowait};
 
 	for (;;) {
 		int error = nc_responder_pump(responder, request->channel);
@@ -66,14 +67,16 @@ static int send_piece(struct nc_responder *responder, const struct NC_request *r
 
 		if (!open || !open->begun)
 			return error ? error : -EINVAL;
+		nc_responder_unwant(responder, open, NC_WANT_WINDOW | NC_WANT_ROOM_ANSWER);
 		if (open->gone || open->unsent < NC_WORKER_WINDOW) {
-			int result = push_piece(responder, request, wire, ranges);
+			int result = push_piece(responder, open, request, wire, ranges);
 
 			if (result != -EAGAIN)
 				return result;
-			error = nc_responder_await_room(responder, request, length);
+			error = nc_responder_await_room(responder, &wait, NC_WANT_ROOM_ANSWER,
+							length);
 		} else if (!error) {
-			error = await_news(responder, request);
+			error = await_news(responder, &wait, NC_WANT_WINDOW);
 		}
 		if (error)
 			return error;
@@ -95,9 +98,12 @@ static bool has_begun(struct nc_responder *responder, const struct NC_request *r
 int nc_responder_send(struct nc_responder *responder, const struct NC_request *request,
 		      const struct NC_range *ranges, unsigned count, unsigned flags)
 {
-	const struct nc_wire_response wire = {
-		.tag = request->tag, .flags = flags | NC_RESPONSE_PIECE, .ranges = count};
+	bool nowait = flags & NC_RESPONSE_NOWAIT;
+	struct nc_wire_response wire = {.tag = request->tag, .ranges = count};
 	int result;
+
+	flags &= ~NC_RESPONSE_NOWAIT;
+	wire.flags = flags | NC_RESPONSE_PIECE;
 
 	if (!has_begun(responder, request) || count > NC_WIRE_RANGES_MAX ||
 	    !nc_wire_flags_good(flags, count))
@@ -108,7 +114,7 @@ int nc_responder_send(struct nc_responder *responder, const struct NC_request *r
 	if (result)
 		return result;
 	nc_responder_lock(responder);
-	result = send_piece(responder, request, &wire, ranges);
+	result = send_piece(responder, request, &wire, ranges, nowait);
 	nc_responder_unlock(responder);
 	if (result > 0)
 		(void)sched_yield();
@@ -155,8 +161,9 @@ static int next_piece(struct nc_inbox *inbox, struct NC_range *piece)
 
 /* Returns as nc_responder_body(). */
 static int receive_piece(struct nc_responder *responder, const struct NC_request *request,
-			 struct NC_range *piece)
+			 struct NC_range *piece, bool nowait)
 {
+	struct nc_wait wait = {.channel = request->channel, .tag = request->tag, .nowait = nowait};
 	int error = 0;
 
 	for (;;) {
@@ -166,10 +173,11 @@ static int receive_piece(struct nc_responder *responder, const struct NC_request
 			return -EINVAL;
 		if (!open->inbox)
 			return whole_body(open, piece);
+		nc_responder_unwant(responder, open, NC_WANT_PIECE | NC_WANT_ROOM_BODY);
 		if (open->inbox->reading) {
 			error = give_back(responder, request, open->inbox);
 			if (error == -EAGAIN)
-				error = nc_responder_await_room(responder, request,
+				error = nc_responder_await_room(responder, &wait, NC_WANT_ROOM_BODY,
 								sizeof(struct nc_wire_response));
 			if (error)
 				return error;
@@ -183,25 +191,26 @@ static int receive_piece(struct nc_responder *responder, const struct NC_request
 		if (open->inbox->ended)
 			return 0;
 		if (!error)
-			error = await_news(responder, request);
+			error = await_news(responder, &wait, NC_WANT_PIECE);
 		if (error)
 			return error;
 	}
 }
 
 int nc_responder_body(struct nc_responder *responder, const struct NC_request *request,
-		      struct NC_range *piece)
+		      struct NC_range *piece, unsigned flags)
 {
 	int result;
 
 	nc_responder_lock(responder);
-	result = receive_piece(responder, request, piece);
+	result = receive_piece(responder, request, piece, flags & NC_BODY_NOWAIT);
 	nc_responder_unlock(responder);
 	return result;
 }
 
 int nc_responder_abort(struct nc_responder *responder, const struct NC_request *request)
 {
+	struct nc_wait wait = {.channel = request->channel, .tag = request->tag};
 	struct nc_open_request *open;
 	int error;
 
@@ -214,7 +223,7 @@ int nc_responder_abort(struct nc_responder *responder, const struct NC_request *
 			nc_responder_end(responder, open);
 		if (error != -EAGAIN)
 			break;
-		error = nc_responder_await_room(responder, request,
+		error = nc_responder_await_room(responder, &wait, NC_WANT_ROOM_ANSWER,
 						sizeof(struct nc_wire_response));
 	} while (!error);
 	nc_responder_unlock(responder);

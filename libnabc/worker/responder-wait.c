@@ -59,6 +59,17 @@ static void wake_for_request(struct nc_responder *responder)
 		wake(responder, wait);
 }
 
+/* Wakes one of those that wait for events. */
+static void wake_for_event(struct nc_responder *responder)
+{
+	struct nc_wait *wait = responder->first;
+
+	while (wait && (!wait->events || wait->woken || wait == responder->leader))
+		wait = wait->next;
+	if (wait)
+		wake(responder, wait);
+}
+
 static bool waits_for(const struct nc_wait *wait, uint32_t channel, uint64_t tag)
 {
 	return wait->kind == NC_WAIT_NEWS && wait->channel == channel && wait->tag == tag;
@@ -72,6 +83,12 @@ void nc_responder_kept(struct nc_responder *responder)
 
 void nc_responder_noted(struct nc_responder *responder, uint32_t channel, uint64_t tag)
 {
+	struct nc_open_request *open = nc_pending_find(&responder->pending, channel, tag);
+
+	if (open)
+		nc_responder_has_news(responder, open);
+	if (responder->pending.events.first)
+		wake_for_event(responder);
 	for (struct nc_wait *wait = responder->first; wait; wait = wait->next)
 		if (waits_for(wait, channel, tag))
 			wake(responder, wait);
@@ -88,11 +105,17 @@ void nc_responder_over(struct nc_responder *responder, uint32_t channel, uint64_
 	}
 }
 
+/* Whether a thread or a loop may rely on announcements that were made before. */
+static bool is_shared(const struct nc_responder *responder)
+{
+	return responder->first || responder->poll >= 0;
+}
+
 /* Announces that records of the channel are awaited; true: there are some. */
 static bool arm_channel(struct nc_responder *responder, uint32_t channel)
 {
 	struct nc_queue *queue = &responder->channel[channel].queues.requests;
-	bool work, shared = responder->first;
+	bool work, shared = is_shared(responder);
 
 	work = shared ? nc_queue_arm_shared(queue, 1) : nc_queue_arm(queue, 1);
 	responder->channel[channel].armed = shared || !work;
@@ -103,8 +126,8 @@ static bool arm_room(struct nc_responder *responder, const struct nc_wait *wait)
 {
 	struct nc_queue *queue = &responder->channel[wait->channel].queues.responses;
 
-	return responder->first ? nc_queue_arm_room_shared(queue, wait->length)
-				: nc_queue_arm_room(queue, wait->length);
+	return is_shared(responder) ? nc_queue_arm_room_shared(queue, wait->length)
+				    : nc_queue_arm_room(queue, wait->length);
 }
 
 /* Announces what a thread waits for; true: it is there after all. */
@@ -137,23 +160,23 @@ static void settle_channel(struct nc_responder *responder, uint32_t channel)
 			wake(responder, wait);
 }
 
-/* Looks at all queues for those that wait. */
-static void settle(struct nc_responder *responder)
+void nc_responder_settle(struct nc_responder *responder)
 {
 	for (unsigned i = 0; i < responder->channels; i++)
 		settle_channel(responder, i);
 	for (struct nc_wait *wait = responder->first; wait; wait = wait->next)
 		if (wait->kind == NC_WAIT_ROOM && arm_room(responder, wait))
 			wake(responder, wait);
+	if (responder->poll >= 0)
+		nc_responder_signal(responder);
 }
 
 void nc_responder_unlock(struct nc_responder *responder)
 {
-	if (responder->first) {
-		settle(responder);
-		if (!responder->leader && !responder->woken)
-			wake(responder, responder->first);
-	}
+	if (is_shared(responder))
+		nc_responder_settle(responder);
+	if (responder->first && !responder->leader && !responder->woken)
+		wake(responder, responder->first);
 	pthread_mutex_unlock(&responder->lock);
 }
 
@@ -182,6 +205,18 @@ static void leave(struct nc_responder *responder, struct nc_wait *wait)
 		responder->last = wait->previous;
 	responder->woken -= wait->woken;
 	pthread_cond_destroy(&wait->changed);
+}
+
+int nc_responder_rung(struct nc_responder *responder, int result)
+{
+	/* The server may have seen any of the announcements. */
+	for (unsigned i = 0; i < responder->channels; i++)
+		responder->channel[i].armed = false;
+	if (result > 0)
+		return 0;
+	responder->ended = result == 0;
+	wake_all(responder);
+	return result;
 }
 
 /*
@@ -225,14 +260,7 @@ static int lead(struct nc_responder *responder, struct nc_wait *wait)
 			: nc_doorbell_wait(responder->watch);
 	pthread_mutex_lock(&responder->lock);
 	responder->leader = NULL;
-	/* The server may have seen any of the announcements. */
-	for (unsigned i = 0; i < responder->channels; i++)
-		responder->channel[i].armed = false;
-	if (result > 0)
-		return 0;
-	responder->ended = result == 0;
-	wake_all(responder);
-	return result;
+	return nc_responder_rung(responder, result);
 }
 
 static int sleep_until_woken(struct nc_responder *responder, struct nc_wait *wait)
@@ -240,8 +268,8 @@ static int sleep_until_woken(struct nc_responder *responder, struct nc_wait *wai
 	int result = 0;
 
 	enter(responder, wait);
-	if (wait->previous)
-		settle(responder);
+	if (wait->previous || responder->poll >= 0)
+		nc_responder_settle(responder);
 	if (!wait->woken && !responder->leader)
 		result = lead(responder, wait);
 	else
@@ -259,6 +287,8 @@ int nc_responder_wait(struct nc_responder *responder, struct nc_wait *wait)
 		return -EPROTO;
 	if (responder->ended)
 		return -EPIPE;
+	if (wait->nowait)
+		return nc_responder_refuse(responder, wait);
 	nc_responder_ring_all(responder);
 	return sleep_until_woken(responder, wait);
 }

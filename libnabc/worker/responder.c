@@ -86,7 +86,7 @@ int nc_responder_open(struct nc_index *index, int socket, struct nc_responder **
 		return error;
 	}
 	nc_lock_init(&responder->lock);
-	responder->interrupt = -1;
+	responder->interrupt = responder->poll = responder->signal = -1;
 	responder->index = index;
 	responder->watch = fds[1];
 	responder->channels = welcome.channels;
@@ -122,6 +122,7 @@ void nc_responder_close(struct nc_responder *responder)
 	close(responder->watch);
 	if (responder->interrupt >= 0)
 		close(responder->interrupt);
+	nc_responder_fd_close(responder);
 	pthread_mutex_destroy(&responder->lock);
 	nc_segment_close(&responder->queues);
 	nc_pending_fini(&responder->pending);
@@ -129,11 +130,26 @@ void nc_responder_close(struct nc_responder *responder)
 	free(responder);
 }
 
-/* Takes a request if there is one.  Returns as nc_responder_take_kept(). */
-static int accept_now(struct nc_responder *responder, struct NC_request *request)
+/* Returns 1 for an event, or 0. */
+static int take_event(struct nc_responder *responder, struct NC_request *request)
 {
-	int result = nc_responder_take_kept(responder, request);
+	struct nc_open_request *open = responder->pending.events.first;
 
+	if (!open)
+		return 0;
+	nc_pending_report(&responder->pending, open);
+	*request = (struct NC_request){
+		.tag = open->entry.key, .channel = open->channel, .flags = NC_REQUEST_GONE};
+	return 1;
+}
+
+/* Takes a request or an event if there is one.  Returns as nc_responder_take_kept(). */
+static int accept_now(struct nc_responder *responder, struct NC_request *request, bool events)
+{
+	int result = events ? take_event(responder, request) : 0;
+
+	if (result == 0)
+		result = nc_responder_take_kept(responder, request);
 	for (unsigned i = 0; i < responder->channels && result == 0; i++) {
 		unsigned channel = (responder->next + i) % responder->channels;
 
@@ -141,22 +157,29 @@ static int accept_now(struct nc_responder *responder, struct NC_request *request
 		if (result != 0)
 			responder->next = channel + 1;
 	}
-	return result;
+	/* The records that precede a request may have brought one. */
+	return result == 0 && events ? take_event(responder, request) : result;
 }
 
-int nc_responder_accept(struct nc_responder *responder, struct NC_request *request)
+int nc_responder_accept(struct nc_responder *responder, struct NC_request *request, unsigned flags)
 {
-	struct nc_wait wait = {.kind = NC_WAIT_REQUEST};
+	bool events = flags & NC_ACCEPT_EVENTS;
+	struct nc_wait wait = {.nowait = flags & NC_ACCEPT_NOWAIT, .events = events};
 	int result, error = 0;
 
 	nc_responder_lock(responder);
+	responder->events |= events;
 	do {
-		result = accept_now(responder, request);
-		if (result == 0)
+		wait.kind = NC_WAIT_REQUEST;
+		result = accept_now(responder, request, events);
+		if (result == 0) {
 			error = nc_responder_wait(responder, &wait);
-		else if (result == -EAGAIN)
-			error = nc_responder_await_room(responder, request,
+		} else if (result == -EAGAIN) {
+			wait.channel = request->channel;
+			wait.tag = request->tag;
+			error = nc_responder_await_room(responder, &wait, NC_WANT_ROOM_ANSWER,
 							sizeof(struct nc_wire_response));
+		}
 	} while (!error && (result == 0 || result == -EAGAIN));
 	nc_responder_unlock(responder);
 	return error == -EPIPE ? 0 : error ? error : result;
@@ -221,15 +244,13 @@ int nc_responder_report(struct nc_responder *responder, const struct NC_request 
 	return nc_responder_push(responder, request, &wire, NULL, NULL);
 }
 
-int nc_responder_await_room(struct nc_responder *responder, const struct NC_request *request,
+int nc_responder_await_room(struct nc_responder *responder, struct nc_wait *wait, enum nc_want want,
 			    size_t length)
 {
-	struct nc_wait wait = {.kind = NC_WAIT_ROOM,
-			       .channel = request->channel,
-			       .tag = request->tag,
-			       .length = length};
-
-	return nc_responder_wait(responder, &wait);
+	wait->kind = NC_WAIT_ROOM;
+	wait->want = want;
+	wait->length = length;
+	return nc_responder_wait(responder, wait);
 }
 
 void nc_responder_end(struct nc_responder *responder, struct nc_open_request *open)
@@ -237,6 +258,7 @@ void nc_responder_end(struct nc_responder *responder, struct nc_open_request *op
 	uint32_t channel = open->channel;
 	uint64_t tag = open->entry.key;
 
+	nc_responder_unwant(responder, open, NC_WANT_NEWS | NC_WANT_ROOM);
 	nc_pending_remove(&responder->pending, open);
 	nc_responder_over(responder, channel, tag);
 }
@@ -268,8 +290,10 @@ int nc_responder_check_ranges(struct nc_responder *responder, const struct NC_ra
 static int check_response(const struct nc_responder *responder, const struct NC_request *request,
 			  const struct NC_response *response, unsigned count)
 {
+	unsigned flags = response->flags & ~NC_RESPONSE_NOWAIT;
+
 	if (request->channel >= responder->channels || response->status < 200 ||
-	    response->status > 599 || !nc_wire_flags_good(response->flags, count) ||
+	    response->status > 599 || !nc_wire_flags_good(flags, count) ||
 	    (response->headers_length && !response->headers) ||
 	    (response->body.id && response->range_count))
 		return -EINVAL;
@@ -306,12 +330,17 @@ static int push_response(struct nc_responder *responder, const struct NC_request
 			 const struct NC_range *ranges, bool pending)
 {
 	size_t length = sizeof(*wire) + wire->ranges * sizeof(*ranges) + wire->headers_length;
+	struct nc_wait wait = {.channel = request->channel,
+			       .tag = request->tag,
+			       .nowait = response->flags & NC_RESPONSE_NOWAIT};
 
 	for (;;) {
 		struct nc_open_request *open = nc_responder_find(responder, request);
 		/* Another thread may have completed it. */
 		int result = pending && !open ? -EINVAL : check_begin(responder, open, response);
 
+		if (open)
+			nc_responder_unwant(responder, open, NC_WANT_ROOM_ANSWER);
 		if (!result)
 			result = nc_responder_push(responder, request, wire, ranges,
 						   response->headers);
@@ -319,7 +348,7 @@ static int push_response(struct nc_responder *responder, const struct NC_request
 			note_response(responder, open, response->flags & NC_RESPONSE_MORE);
 		if (result != -EAGAIN)
 			return result;
-		result = nc_responder_await_room(responder, request, length);
+		result = nc_responder_await_room(responder, &wait, NC_WANT_ROOM_ANSWER, length);
 		if (result)
 			return result;
 	}
@@ -334,7 +363,7 @@ int nc_responder_respond(struct nc_responder *responder, const struct NC_request
 	struct nc_wire_response wire = {
 		.tag = request->tag,
 		.status = response->status,
-		.flags = response->flags,
+		.flags = response->flags & ~NC_RESPONSE_NOWAIT,
 		.headers_length = (uint32_t)response->headers_length,
 		.ranges = count,
 	};

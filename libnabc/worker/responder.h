@@ -26,12 +26,27 @@ enum nc_wait_kind {
 	NC_WAIT_ROOM,	 /* space for a record about a request, in its channel's responses */
 };
 
-/* A call that waits, or is about to; see responder-wait.c. */
+/* What a call that does not wait would wait for, of its request. */
+enum nc_want {
+	NC_WANT_PIECE = 1,	/* of the body */
+	NC_WANT_WINDOW = 2,	/* for the next piece of the response */
+	NC_WANT_ROOM_BODY = 4,	/* for the record that returns a piece */
+	NC_WANT_ROOM_ANSWER = 8 /* for one of the response */
+};
+
+#define NC_WANT_NEWS (NC_WANT_PIECE | NC_WANT_WINDOW)
+#define NC_WANT_ROOM (NC_WANT_ROOM_BODY | NC_WANT_ROOM_ANSWER)
+
+/* A call that waits, or may; see responder-wait.c. */
 struct nc_wait {
 	enum nc_wait_kind kind;
 	uint32_t channel;
 	uint64_t tag;
 	size_t length; /* bytes of the record */
+	bool nowait;   /* fail with EAGAIN instead */
+	bool events;   /* NC_ACCEPT_EVENTS */
+	bool drained;  /* the call has emptied the watch */
+	enum nc_want want;
 	/* While it waits: */
 	struct nc_wait *previous, *next;
 	pthread_cond_t changed;
@@ -47,6 +62,12 @@ struct nc_responder {
 	unsigned woken;		      /* threads that were woken and have not yet looked */
 	int interrupt;		      /* wakes the leader, too; -1: not opened */
 	bool ended;		      /* so has the server */
+	/* For loops, see responder-poll.c: */
+	int poll;	       /* readable while a call may get further; -1: not opened */
+	int signal;	       /* an eventfd that makes it readable, if the watch does not */
+	bool signaled;	       /* it does */
+	bool events;	       /* a call asked for events */
+	unsigned news, spaces; /* requests and channels with what calls want */
 	struct nc_segment queues;
 	int watch; /* readable when requests arrive or response queues have space */
 	unsigned channels;
@@ -56,6 +77,9 @@ struct nc_responder {
 	char *out; /* for records of responses that are sent as bytes; NULL: sent by id */
 	struct {
 		struct nc_channel queues;
+		unsigned wanting; /* calls that did not wait for space for a response */
+		size_t largest;	  /* bytes of their largest record */
+		bool space;	  /* it fits */
 		bool armed;	  /* the server rings for the next request or record */
 		uint64_t claimed; /* requests accepted, or withdrawn by the server */
 		size_t waiting;	  /* bytes of bodies that the server may not have taken yet */
@@ -70,13 +94,15 @@ struct nc_responder {
 int nc_responder_open(struct nc_index *index, int socket, struct nc_responder **responder);
 void nc_responder_close(struct nc_responder *responder);
 
-/* --- any number of threads ---------------------------------------------------- */
+/*
+ * --- any number of threads; with NC_*_NOWAIT in flags, -EAGAIN instead of blocking ---
+ */
 
 /*
- * Returns 1 for a request, 0 if the server is gone, or -errno.  Blocks.  The variables are
- * valid until the request is over.
+ * Returns 1 for a request or an event, 0 if the server is gone, or -errno.  Blocks.  The
+ * variables are valid until the request is over.  flags: NC_ACCEPT_*.
  */
-int nc_responder_accept(struct nc_responder *responder, struct NC_request *request);
+int nc_responder_accept(struct nc_responder *responder, struct NC_request *request, unsigned flags);
 
 /* Blocks while the queue is full. */
 int nc_responder_respond(struct nc_responder *responder, const struct NC_request *request,
@@ -94,7 +120,7 @@ int nc_responder_send(struct nc_responder *responder, const struct NC_request *r
  * is gone), or -errno.
  */
 int nc_responder_body(struct nc_responder *responder, const struct NC_request *request,
-		      struct NC_range *piece);
+		      struct NC_range *piece, unsigned flags);
 int nc_responder_abort(struct nc_responder *responder, const struct NC_request *request);
 
 /* Returns 1 if the client is gone, 0, or -errno.  Does not block. */
@@ -119,7 +145,7 @@ int nc_responder_report(struct nc_responder *responder, const struct NC_request 
 			uint32_t flags);
 
 /* Waits until a record of that length fits.  Returns as nc_responder_wait(). */
-int nc_responder_await_room(struct nc_responder *responder, const struct NC_request *request,
+int nc_responder_await_room(struct nc_responder *responder, struct nc_wait *wait, enum nc_want want,
 			    size_t length);
 
 /* Ends a request that is complete. */
@@ -166,8 +192,8 @@ void nc_responder_unlock(struct nc_responder *responder);
 
 /*
  * Waits, without the lock, until there may be what the caller waits for: look again, also
- * for the request, which another thread may have completed.  Returns 0, -EPIPE (the server
- * is gone), or -errno.
+ * for the request, which another thread may have completed.  Returns 0, -EAGAIN, -EPIPE
+ * (the server is gone), or -errno.
  */
 int nc_responder_wait(struct nc_responder *responder, struct nc_wait *wait);
 
@@ -175,6 +201,35 @@ int nc_responder_wait(struct nc_responder *responder, struct nc_wait *wait);
 void nc_responder_kept(struct nc_responder *responder);
 void nc_responder_noted(struct nc_responder *responder, uint32_t channel, uint64_t tag);
 void nc_responder_over(struct nc_responder *responder, uint32_t channel, uint64_t tag);
+
+/* Looks at all queues for those that wait. */
+void nc_responder_settle(struct nc_responder *responder);
+
+/* Handles the result of nc_doorbell_wait().  Returns 0 or -errno. */
+int nc_responder_rung(struct nc_responder *responder, int result);
+
+/* --- responder-poll.c ---------------------------------------------------------- */
+
+/* Returns the descriptor of NC_worker_fd(), or -errno.  Call it without the lock. */
+int nc_responder_fd(struct nc_responder *responder);
+void nc_responder_fd_close(struct nc_responder *responder);
+
+/* A call that does not wait is about to fail.  Returns -EAGAIN, or 0: look again. */
+int nc_responder_refuse(struct nc_responder *responder, struct nc_wait *wait);
+
+/* A request is tried again, or ends: forgets these wants. */
+void nc_responder_unwant(struct nc_responder *responder, struct nc_open_request *open,
+			 unsigned wants);
+
+/* A record about the request has come. */
+void nc_responder_has_news(struct nc_responder *responder, struct nc_open_request *open);
+
+/* Finds out where records of such calls fit, and makes the descriptor readable or not. */
+void nc_responder_signal(struct nc_responder *responder);
+
+/* Whether the client of a kept request is gone, and no record fits that aborts the request. */
+bool nc_responder_is_stuck(const struct nc_responder *responder,
+			   const struct nc_open_request *open);
 
 /* Checks that the ranges can be sent now.  Returns 0 or -errno.  Call it without the lock. */
 int nc_responder_check_ranges(struct nc_responder *responder, const struct NC_range *ranges,

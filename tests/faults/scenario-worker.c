@@ -58,7 +58,7 @@ static void answer_plainly(NC_worker *worker, struct NC_request *request)
 	struct NC_response response = NC_RESPONSE_INIT(.status = 200);
 	struct NC_range piece;
 
-	while (request->flags & NC_REQUEST_BODY && NC_worker_body(worker, request, &piece) > 0)
+	while (request->flags & NC_REQUEST_BODY && NC_worker_body(worker, request, &piece, 0) > 0)
 		;
 	if (strcmp(order, "nothing") != 0)
 		response.body = (struct NC_range){.id = make_plainly(), .length = SIZE};
@@ -78,7 +78,7 @@ int worker_main(void)
 	NC_worker *worker = NC_worker_open(NULL);
 	struct NC_request request;
 
-	while (worker && NC_worker_accept(worker, &request, sizeof(request)) == 1)
+	while (worker && NC_worker_accept(worker, &request, sizeof(request), 0) == 1)
 		answer_plainly(worker, &request);
 	NC_worker_close(worker);
 	return 0;
@@ -409,7 +409,7 @@ static bool read_body(NC_worker *worker, struct NC_request *request)
 	int got;
 
 	do {
-		if (!NUMBER(got, NC_worker_body(worker, request, &piece)))
+		if (!NUMBER(got, NC_worker_body(worker, request, &piece, 0)))
 			return false;
 		length += got ? piece.length : 0;
 	} while (got);
@@ -466,8 +466,8 @@ static void round_of_worker(void)
 	if (GOT(worker, NC_worker_open(NULL))) {
 		for (unsigned i = 0; i < REQUESTS; i++) {
 			/* What failed can be tried again. */
-			if (!NUMBER(got, NC_worker_accept(worker, &request, sizeof(request))) &&
-			    !NUMBER(got, NC_worker_accept(worker, &request, sizeof(request))))
+			if (!NUMBER(got, NC_worker_accept(worker, &request, sizeof(request), 0)) &&
+			    !NUMBER(got, NC_worker_accept(worker, &request, sizeof(request), 0)))
 				continue;
 			MUST(got == 1);
 			answer(worker, &request);

@@ -137,14 +137,14 @@ static void withdraw(struct input *input, unsigned how)
 		(void)nc_queue_claim(&channel.requests, &told, told + number % 8);
 }
 
-static void accept_one(void)
+static void accept_one(unsigned flags)
 {
 	struct NC_request request;
 	size_t walked = 0;
-	int result = nc_responder_accept(responder, &request);
+	int result = nc_responder_accept(responder, &request, flags);
 
 	MUST(result <= 1);
-	if (result != 1)
+	if (result != 1 || request.flags & NC_REQUEST_GONE)
 		return;
 	MUST(request.channel == 0 && request.variables_length <= NC_WIRE_BLOCK_MAX);
 	while (walked < request.variables_length)
@@ -160,19 +160,19 @@ static void answer(struct input *input, unsigned how)
 	struct NC_range range = {.id = unit, .length = 1000}, piece;
 	struct NC_response response =
 		NC_RESPONSE_INIT(.status = 200, .flags = NC_RESPONSE_KEEP, .body = range);
+	unsigned flags = (how & 8 ? NC_RESPONSE_MORE : 0) | (how & 4 ? NC_RESPONSE_NOWAIT : 0);
 	int result;
 
 	switch (input_number(input, 1) % 6) {
 	case 0:
-		response.flags |= how & 8 ? NC_RESPONSE_MORE : 0;
+		response.flags |= flags;
 		result = nc_responder_respond(responder, request, &response);
 		break;
 	case 1:
-		result = nc_responder_send(responder, request, &range, 1,
-					   NC_RESPONSE_KEEP | (how & 8 ? NC_RESPONSE_MORE : 0));
+		result = nc_responder_send(responder, request, &range, 1, NC_RESPONSE_KEEP | flags);
 		break;
 	case 2:
-		result = nc_responder_body(responder, request, &piece);
+		result = nc_responder_body(responder, request, &piece, how & NC_BODY_NOWAIT);
 		break;
 	case 3:
 		result = nc_responder_gone(responder, request);
@@ -201,7 +201,9 @@ static void act(struct input *input)
 		scribble(input);
 		break;
 	case 4:
-		accept_one();
+		accept_one(choice >> 3 & (NC_ACCEPT_NOWAIT | NC_ACCEPT_EVENTS));
+		if (choice & 64)
+			MUST(nc_responder_fd(responder) >= 0);
 		break;
 	case 7:
 		withdraw(input, choice >> 3);

@@ -33,7 +33,7 @@ static void use(struct nc_responder *responder, struct nc_index *attached)
 {
 	struct NC_request request;
 
-	MUST(nc_responder_accept(responder, &request) <= 0);
+	MUST(nc_responder_accept(responder, &request, 0) <= 0);
 	nc_responder_close(responder);
 	nc_index_fini(attached);
 }

@@ -47,7 +47,7 @@ static int serve(void)
 	struct NC_request request;
 
 	must(worker);
-	while (NC_worker_accept(worker, &request, sizeof(request)) == 1) {
+	while (NC_worker_accept(worker, &request, sizeof(request), 0) == 1) {
 		size_t size = number(&request, "SIZE");
 		size_t id = library_unit(number(&request, "SEED"), size, NC_KIND_AUTO);
 		struct NC_response response =

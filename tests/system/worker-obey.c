@@ -99,7 +99,7 @@ static GByteArray *gather(NC_worker *worker, struct NC_request *request)
 	struct NC_range piece;
 	int more;
 
-	while ((more = NC_worker_body(worker, request, &piece)) > 0) {
+	while ((more = NC_worker_body(worker, request, &piece, 0)) > 0) {
 		guint at = body->len;
 
 		g_byte_array_set_size(body, (guint)(at + piece.length));
@@ -438,7 +438,7 @@ int main(void)
 		perror("worker-obey: cannot join the server");
 		return EXIT_FAILURE;
 	}
-	while ((accepted = NC_worker_accept(worker, &request, sizeof(request))) > 0) {
+	while ((accepted = NC_worker_accept(worker, &request, sizeof(request), 0)) > 0) {
 		struct NC_response response = obey(worker, &request);
 
 		if (NC_worker_respond(worker, &request, &response) < 0) {

@@ -192,7 +192,7 @@ static int take(struct NC_request *request, uint64_t most, GChecksum *sum, uint6
 	int count = 0;
 
 	while ((uint64_t)count < most) {
-		int got = NC_worker_body(worker, request, &piece);
+		int got = NC_worker_body(worker, request, &piece, 0);
 
 		if (got < 0 && errno != ECANCELED)
 			die("worker-stream: cannot take a body");
@@ -301,7 +301,7 @@ int main(void)
 	worker = NC_worker_open(NULL);
 	if (!worker)
 		die("worker-stream: cannot join the server");
-	while (NC_worker_accept(worker, &request, sizeof(request)) > 0)
+	while (NC_worker_accept(worker, &request, sizeof(request), 0) > 0)
 		obey(&request);
 	NC_worker_close(worker);
 	return EXIT_SUCCESS;

@@ -162,7 +162,7 @@ int main(void)
 		perror("worker-told: cannot join the server");
 		return EXIT_FAILURE;
 	}
-	while (NC_worker_accept(worker, &request, sizeof(request)) > 0)
+	while (NC_worker_accept(worker, &request, sizeof(request), 0) > 0)
 		answer(worker, &request);
 	NC_worker_close(worker);
 	return EXIT_SUCCESS;

@@ -300,7 +300,7 @@ int main(int argc, char **argv)
 	/* A different one at each start. */
 	seed = (argc > 1 ? strtoull(argv[1], NULL, 10) : 1) + (uint64_t)getpid();
 	peer_port = argc > 2 ? (uint16_t)atoi(argv[2]) : 0;
-	while (NC_worker_accept(worker, &request, sizeof(request)) == 1)
+	while (NC_worker_accept(worker, &request, sizeof(request), 0) == 1)
 		answer(worker, &request);
 	NC_worker_close(worker);
 	return 0;

@@ -263,7 +263,7 @@ int main(void)
 		perror("pages: cannot join the server");
 		return EXIT_FAILURE;
 	}
-	while (NC_worker_accept(worker, &request, sizeof(request)) > 0) {
+	while (NC_worker_accept(worker, &request, sizeof(request), 0) > 0) {
 		if (answer(worker, &request) < 0) {
 			perror("pages: cannot respond");
 			break;

@@ -98,7 +98,7 @@ void read_body(void)
 	struct NC_range piece;
 	int got;
 
-	while ((got = NC_worker_body(worker, &request, &piece)) == 1) {
+	while ((got = NC_worker_body(worker, &request, &piece, 0)) == 1) {
 		if (length + piece.length > sizeof(body) ||
 		    NC_pread(NULL, piece.id, body + length, piece.length, piece.offset) !=
 			    (ssize_t)piece.length)
@@ -108,12 +108,13 @@ void read_body(void)
 	memset(&outcome, 0, sizeof(outcome));
 	if (got < 0)
 		outcome.error = errno;
-	else if (NC_worker_body(worker, &request, &piece) != 0)
+	else if (NC_worker_body(worker, &request, &piece, 0) != 0)
 		die("NC_worker_body after the end");
 	respond(200, 0, NULL, length ? insert(body, length, length) : 0, length);
-	if (NC_worker_body(worker, &request, &piece) != -1 || errno != EINVAL ||
-	    NC_worker_body(NULL, &request, &piece) != -1 || errno != EINVAL ||
-	    NC_worker_body(worker, &request, NULL) != -1 || errno != EINVAL)
+	if (NC_worker_body(worker, &request, &piece, 0) != -1 || errno != EINVAL ||
+	    NC_worker_body(NULL, &request, &piece, 0) != -1 || errno != EINVAL ||
+	    NC_worker_body(worker, &request, NULL, 0) != -1 || errno != EINVAL ||
+	    NC_worker_body(worker, &request, &piece, 1) != -1 || errno != EINVAL)
 		die("NC_worker_body of what is over");
 }
 
@@ -125,7 +126,7 @@ void echo_body(void)
 
 	if (NC_worker_respond(worker, &request, &response) < 0)
 		die("NC_worker_respond");
-	while (NC_worker_body(worker, &request, &piece) == 1) {
+	while (NC_worker_body(worker, &request, &piece, 0) == 1) {
 		if (NC_pread(NULL, piece.id, body, piece.length, piece.offset) !=
 		    (ssize_t)piece.length)
 			die("NC_pread");

@@ -406,7 +406,8 @@ static void errors(void)
 		bad = 8;
 	else if (NC_backend_start(NULL, NULL) || errno != EPERM)
 		bad = 9;
-	else if (NC_worker_accept(NULL, &request, sizeof(request)) != -1 || errno != EINVAL)
+	else if (NC_worker_accept(NULL, &request, sizeof(request), 0) != -1 || errno != EINVAL ||
+		 NC_worker_accept(worker, &wrong, sizeof(wrong), 4) != -1 || errno != EINVAL)
 		bad = 10;
 	else if (!lists_fail(id, gone))
 		bad = 11;
@@ -495,7 +496,7 @@ static int work(bool by_socket)
 		die("NC_worker_open");
 	for (size_t i = 0; i < sizeof(body); i++)
 		body[i] = (char)(i * 31 + (i >> 8));
-	while ((got = NC_worker_accept(worker, &request, sizeof(request))) == 1) {
+	while ((got = NC_worker_accept(worker, &request, sizeof(request), 0)) == 1) {
 		const char *what = variable("DO");
 		size_t i = 0;
 

@@ -205,7 +205,7 @@ static long close_worker(void)
 
 static long accept_one(void)
 {
-	return NC_worker_accept(worker, &request, sizeof(request)) == 1 ? 0 : -1;
+	return NC_worker_accept(worker, &request, sizeof(request), 0) == 1 ? 0 : -1;
 }
 
 static long respond(size_t id, size_t length, unsigned flags)
@@ -264,7 +264,7 @@ static long read_body(void)
 {
 	struct NC_range piece;
 
-	return NC_worker_body(worker, &request, &piece);
+	return NC_worker_body(worker, &request, &piece, 0);
 }
 
 static long find_variable(void)
@@ -276,6 +276,7 @@ static long find_variable(void)
 
 /* The server has submitted many requests, of which the first is accepted and has a body. */
 #define AS_A_WORKER(CALL)                                                                          \
+	CALL(NC_worker_fd, NEVER, NC_worker_fd(worker) < 0 ? -1 : 0)                               \
 	CALL(NC_worker_accept, SERVER, accept_one())                                               \
 	CALL(NC_request_variable, NEVER, find_variable())                                          \
 	CALL(NC_worker_gone, NEVER, NC_worker_gone(worker, &request))                              \

@@ -37,7 +37,7 @@ int main(void)
 
 	if (!worker)
 		err(1, "NC_worker_open");
-	while (NC_worker_accept(worker, &request, sizeof(request)) == 1) {
+	while (NC_worker_accept(worker, &request, sizeof(request), 0) == 1) {
 		struct NC_response response = NC_RESPONSE_INIT(.status = 404);
 		const char *variable = NC_request_variable(&request, "LINES");
 		int lines = variable ? atoi(variable) : 0;

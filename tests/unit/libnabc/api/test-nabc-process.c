@@ -443,7 +443,8 @@ START_TEST(test_worker_open_refused)
 	}
 	unsetenv("NABC_WORKER_FD");
 	worker_options_refused();
-	FAILS(NC_worker_accept(NULL, &request, sizeof(request)), EINVAL);
+	FAILS(NC_worker_accept(NULL, &request, sizeof(request), 0), EINVAL);
+	FAILS(NC_worker_fd(NULL), EINVAL);
 	FAILS(NC_worker_respond(NULL, &request, NULL), EINVAL);
 	NC_worker_close(NULL);
 	check_none();

@@ -6,6 +6,7 @@
 #ifndef RESPONDER_FIXTURE_H
 #define RESPONDER_FIXTURE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <unistd.h>
 

@@ -55,7 +55,7 @@ static void push_piece(uint64_t tag)
 static void accept_here(uint64_t tag, enum nc_wire_kind kind, struct NC_request *request)
 {
 	push_record(tag, kind, NULL, 0);
-	ck_assert_int_eq(nc_responder_accept(responder, request), 1);
+	ck_assert_int_eq(nc_responder_accept(responder, request, 0), 1);
 	ck_assert_uint_eq(request->tag, tag);
 }
 
@@ -91,7 +91,7 @@ static void *respond_together(void *context)
 	int result;
 
 	(void)context;
-	while ((result = nc_responder_accept(responder, &request)) == 1) {
+	while ((result = nc_responder_accept(responder, &request, 0)) == 1) {
 		pthread_barrier_wait(&all_have_one);
 		if (nc_responder_respond(responder, &request, &empty))
 			return (void *)-1;
@@ -180,12 +180,12 @@ static void *await_body(void *context)
 {
 	struct NC_range piece;
 
-	return (void *)(intptr_t)nc_responder_body(responder, context, &piece);
+	return (void *)(intptr_t)nc_responder_body(responder, context, &piece, 0);
 }
 
 static void *await_request(void *context)
 {
-	return (void *)(intptr_t)nc_responder_accept(responder, context);
+	return (void *)(intptr_t)nc_responder_accept(responder, context, 0);
 }
 
 /* Each gets its record, whichever leads, and whatever comes first. */
@@ -338,7 +338,7 @@ static const char *serve_one(struct NC_request *request)
 
 	if (nc_responder_respond(responder, request, &begin))
 		return "respond";
-	while ((got = nc_responder_body(responder, request, &piece)) == 1) {
+	while ((got = nc_responder_body(responder, request, &piece, 0)) == 1) {
 		count++;
 		if (nc_responder_send(responder, request, &part, 1,
 				      NC_RESPONSE_MORE | NC_RESPONSE_KEEP))
@@ -358,7 +358,7 @@ static void *serve_all(void *context)
 	int got;
 
 	(void)context;
-	while (!wrong && (got = nc_responder_accept(responder, &request)) == 1)
+	while (!wrong && (got = nc_responder_accept(responder, &request, 0)) == 1)
 		wrong = variables_good(&request) ? serve_one(&request) : "variables at first";
 	return (void *)(uintptr_t)(wrong ? wrong : got ? "accept" : NULL);
 }

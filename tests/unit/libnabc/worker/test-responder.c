@@ -73,7 +73,7 @@ static void *accept_all(void *context)
 	int result;
 
 	(void)context;
-	while ((result = nc_responder_accept(responder, &request)) == 1)
+	while ((result = nc_responder_accept(responder, &request, 0)) == 1)
 		atomic_fetch_add(&accepted, 1);
 	return (void *)(intptr_t)result;
 }
@@ -109,12 +109,12 @@ START_TEST(test_bad_requests)
 
 	ck_assert_int_eq(open_pair(1, NC_CHANNEL_QUEUE, 256 << 10), 0);
 	ck_assert_int_eq(nc_queue_push(&channel.requests, &request, sizeof(request), "A=1", 4), 0);
-	ck_assert_int_eq(nc_responder_accept(responder, &got), -EPROTO);
+	ck_assert_int_eq(nc_responder_accept(responder, &got, 0), -EPROTO);
 	request.length = 3;
 	ck_assert_int_eq(nc_queue_push(&channel.requests, &request, sizeof(request), "A=1", 3), 0);
-	ck_assert_int_eq(nc_responder_accept(responder, &got), -EPROTO);
+	ck_assert_int_eq(nc_responder_accept(responder, &got, 0), -EPROTO);
 	atomic_store(&channel.requests.shared->head, UINT64_MAX / 2);
-	ck_assert_int_eq(nc_responder_accept(responder, &got), -EPROTO);
+	ck_assert_int_eq(nc_responder_accept(responder, &got, 0), -EPROTO);
 	close_ends();
 }
 END_TEST
@@ -147,12 +147,12 @@ START_TEST(test_variables_remain)
 	ck_assert_int_eq(open_pair(1, NC_CHANNEL_QUEUE, 256 << 10), 0);
 	for (unsigned i = 0; i < 26; i++) {
 		submit_letter(i, (char)('a' + i), 100 * i);
-		ck_assert_int_eq(nc_responder_accept(responder, &request[i]), 1);
+		ck_assert_int_eq(nc_responder_accept(responder, &request[i], 0), 1);
 	}
 	for (unsigned i = 0; i < 26; i += 2)
 		ck_assert_int_eq(nc_responder_respond(responder, &request[i], &empty), 0);
 	submit_letter(26, 'z', 1000);
-	ck_assert_int_eq(nc_responder_accept(responder, &request[0]), 1);
+	ck_assert_int_eq(nc_responder_accept(responder, &request[0], 0), 1);
 	check_letter(&request[0], 'z', 1000);
 	for (unsigned i = 1; i < 26; i += 2)
 		check_letter(&request[i], (char)('a' + i), 100 * i);
@@ -169,11 +169,11 @@ START_TEST(test_two_of_one_tag)
 
 	ck_assert_int_eq(open_pair(1, NC_CHANNEL_QUEUE, 256 << 10), 0);
 	ck_assert_int_eq(nc_queue_push(&channel.requests, &wire, sizeof(wire), NULL, 0), 0);
-	ck_assert_int_eq(nc_responder_accept(responder, &request), 1);
+	ck_assert_int_eq(nc_responder_accept(responder, &request, 0), 1);
 	submit_here(7);
 	close(ring);
 	ring = -1;
-	ck_assert_int_eq(nc_responder_body(responder, &request, &piece), -EPROTO);
+	ck_assert_int_eq(nc_responder_body(responder, &request, &piece, 0), -EPROTO);
 	close_ends();
 }
 END_TEST
@@ -188,13 +188,13 @@ START_TEST(test_withdrawn_of_one_tag)
 	ck_assert_int_eq(open_pair(1, NC_CHANNEL_QUEUE, 256 << 10), 0);
 	nc_queue_set_claims(&channel.requests, NC_CHANNEL_CLAIMS);
 	submit_here(7);
-	ck_assert_int_eq(nc_responder_accept(responder, &request), 1);
+	ck_assert_int_eq(nc_responder_accept(responder, &request, 0), 1);
 	ck_assert_int_eq(nc_responder_respond(responder, &request, &begun), 0);
 	submit_here(7);
 	ck_assert(nc_queue_claim(&channel.requests, &told, told + 1));
 	ck_assert_int_eq(nc_responder_send(responder, &request, NULL, 0, 0), 0);
 	ck_assert_int_eq(nc_responder_send(responder, &request, NULL, 0, 0), -EINVAL);
-	ck_assert_int_eq(nc_responder_accept(responder, &request), -EPROTO);
+	ck_assert_int_eq(nc_responder_accept(responder, &request, 0), -EPROTO);
 	close_ends();
 }
 END_TEST
@@ -262,7 +262,7 @@ START_TEST(test_rings_for_several)
 	ck_assert(!nc_queue_arm(&channel.responses, 3));
 	respond_here(4);
 	submit_here(1);
-	ck_assert_int_eq(nc_responder_accept(responder, &request), 1);
+	ck_assert_int_eq(nc_responder_accept(responder, &request, 0), 1);
 	ck_assert_uint_eq(rings(), 0);
 	atomic_store(&accepted, 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, accept_all, NULL), 0);
