@@ -446,6 +446,7 @@ if SWEET
 check_PROGRAMS += \
 	tests/system/cache-owner \
 	tests/system/deny-io-uring \
+	tests/system/worker-many \
 	tests/system/worker-obey \
 	tests/system/worker-stream \
 	tests/system/worker-told
@@ -453,6 +454,8 @@ endif
 tests_system_cache_owner_LDADD = libnabc/libnabc.la
 tests_system_cache_owner_LDFLAGS = $(AM_LDFLAGS) -static
 tests_system_deny_io_uring_LDADD =
+tests_system_worker_many_LDADD = libnabc/libnabc.la
+tests_system_worker_many_LDFLAGS = $(AM_LDFLAGS) -static
 tests_system_worker_obey_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS)
 tests_system_worker_obey_LDADD = libnabc/libnabc.la $(GLIB_LIBS)
 tests_system_worker_obey_LDFLAGS = $(AM_LDFLAGS) -static
@@ -684,6 +687,7 @@ EXTRA_DIST += \
 	tests/system/workers/test_upload.py \
 	tests/system/workers/test_upload_pieces.py \
 	tests/system/workers/test_worker_end.py \
+	tests/system/workers/test_worker_many.py \
 	tests/system/workers/test_worker_script.py \
 	tests/system/workers/test_worker_stream.py \
 	tests/system/workers/test_worker_users.py \
