@@ -106,6 +106,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/send/test-transmit-refused \
 	tests/unit/libnabc/send/test-transmit-registered \
 	tests/unit/libnabc/send/test-transmit-room \
+	tests/unit/libnabc/send/test-transmit-texts \
 	tests/unit/libnabc/send/test-transmit-wire \
 	tests/unit/libnabc/store/test-eviction \
 	tests/unit/libnabc/store/test-member \

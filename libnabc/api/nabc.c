@@ -81,6 +81,7 @@ size_t NC_sizeof(const char *type)
 		{"struct NC_sendfile", sizeof(struct NC_sendfile)},
 		{"struct NC_serve_options", sizeof(struct NC_serve_options)},
 		{"struct NC_stat", sizeof(struct NC_stat)},
+		{"struct NC_text", sizeof(struct NC_text)},
 		{"struct NC_worker_options", sizeof(struct NC_worker_options)},
 	};
 

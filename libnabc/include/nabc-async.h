@@ -49,7 +49,7 @@ enum NC_progress {
 };
 
 /*
- * Checks the message, copies header and ranges, and holds the units until the
+ * Checks the message, copies header, ranges and texts, and holds the units until the
  * operation has ended.  cache may be NULL: the default cache.
  */
 NC_send_op *NC_send_op_open(NC_cache *cache, int sock_fd, const struct NC_send *message,
@@ -127,7 +127,7 @@ NC_sender *NC_sender_open(NC_cache *cache, unsigned depth, unsigned flags);
 /* Readable when NC_sender_reap() has something to do. */
 int NC_sender_fd(NC_sender *sender);
 
-/* Queues a message; header and ranges are copied. */
+/* Queues a message; header, ranges and texts are copied. */
 int NC_sender_send(NC_sender *sender, int sock_fd, const struct NC_send *message, void *data);
 
 /* Starts queued messages; returns the number of completions that are ready. */

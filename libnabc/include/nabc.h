@@ -342,7 +342,14 @@ struct NC_hold {
 	uint64_t nc_private[4];
 };
 
-/* One message for NC_send(): header, then the ranges in order. */
+/* Memory before a range of a message, or behind all of them; this structure does not grow. */
+struct NC_text {
+	const void *data; /* may be NULL if length is 0 */
+	size_t length;	  /* bytes */
+	unsigned before;  /* index of the range that follows; range_count: behind the last one */
+};
+
+/* One message for NC_send(): header, then the ranges in order, with texts before and behind them. */
 struct NC_send {
 	size_t size;	      /* of this structure */
 	const void *header;   /* may be NULL */
@@ -358,6 +365,9 @@ struct NC_send {
 	 * library asks only once for the socket's number (SO_COOKIE), and keeps it there.
 	 */
 	uint64_t *cookie;
+	size_t limit;		     /* bytes that this call sends at most; 0: no limit */
+	const struct NC_text *texts; /* in the order of their `before`; may be NULL */
+	unsigned text_count;	     /* at most NC_TEXTS_MAX */
 };
 
 #define NC_SEND_INIT(...) NC_INIT(struct NC_send, __VA_ARGS__)
@@ -377,6 +387,7 @@ struct NC_sendfile {
 #define NC_SENDFILE_INIT(...) NC_INIT(struct NC_sendfile, __VA_ARGS__)
 
 #define NC_RANGES_MAX 64u
+#define NC_TEXTS_MAX 128u
 #define NC_SEND_MORE 0x1u     /* more follows soon: send no partial segment */
 #define NC_SEND_CLOSE 0x2u    /* end of the stream: FIN on the last segment */
 #define NC_SEND_DONTWAIT 0x4u /* do not block, whatever the socket's mode */

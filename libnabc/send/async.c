@@ -122,6 +122,8 @@ static int send_directly(struct NC_send_op *operation)
 	ssize_t sent;
 
 	spec.skip = message->at;
+	if (spec.limit)
+		spec.limit = message->end - message->at;
 	/* The operation holds the units, even if they are destroyed. */
 	for (unsigned i = 0; i < spec.range_count; i++)
 		nc_hold_write(&holds[i], message->index, &message->views[i]);
@@ -133,8 +135,8 @@ static int send_directly(struct NC_send_op *operation)
 		return 0;
 	if (sent < 0)
 		return (int)sent;
-	nc_message_advance(&operation->message, (size_t)sent);
-	return operation->message.at == operation->message.total;
+	nc_message_advance(message, (size_t)sent);
+	return message->at == message->end;
 }
 
 /* Whether the error is temporary: the next reap tries again. */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <nabc-worker.h>
 #include <nabc.h>
 
@@ -26,43 +27,63 @@ static bool kernel_takes(const struct nc_sending *sending, unsigned range)
 }
 
 /*
- * Returns the bytes left of the header; if the module cannot take them at once,
- * another method does.
+ * Finds what is to be sent before the units.  Returns false if the module cannot send that with
+ * them at once: then another method sends it.
  */
-static size_t head_left(const struct nc_message *message)
+static bool find_head(const struct nc_message *message, struct iovec *head)
 {
-	size_t length = message->spec->header_length;
+	struct iovec pieces[2];
+	size_t length;
+	unsigned count = nc_message_plan(message, message->range, pieces, 2, &length);
 
-	return message->at < length ? length - message->at : 0;
+	*head = count ? pieces[0] : (struct iovec){0};
+	return count < 2 && length == message->memory &&
+	       length <= message->index->device.header_max && length < message->end - message->at;
 }
 
 bool nc_kernel_next(const struct nc_message *message)
 {
+	struct iovec head;
+
 	return message->range < message->spec->range_count &&
-	       nc_kernel_has(message->views[message->range].unit) &&
-	       head_left(message) <= message->index->device.header_max;
+	       nc_kernel_has(message->views[message->range].unit) && find_head(message, &head);
 }
 
-/* Collects the consecutive ranges that are in the module; returns their number. */
+/* Returns the first range behind the next text. */
+static unsigned text_behind(const struct nc_message *message)
+{
+	const struct NC_send *spec = message->spec;
+
+	return message->text < spec->text_count ? spec->texts[message->text].before
+						: spec->range_count;
+}
+
+/*
+ * Collects the consecutive ranges that are in the module, as far as they may be sent; returns
+ * their number.  *length: bytes before them, then with them.
+ */
 static unsigned gather(const struct nc_message *message, struct nc_device_range *ranges,
 		       size_t *length)
 {
 	const struct NC_send *spec = message->spec;
-	size_t within = message->within;
+	const unsigned end = text_behind(message);
+	size_t left = message->end - message->at - *length, within = message->within;
 	unsigned count = 0;
 
-	for (unsigned i = message->range; i < spec->range_count; i++) {
+	for (unsigned i = message->range; i < end && left; i++) {
 		const struct NC_range *range = &spec->ranges[i];
 		const struct nc_unit *unit = message->views[i].unit;
+		size_t part = range->length - within;
 
+		part = part < left ? part : left;
 		if (range->length && !nc_kernel_has(unit))
 			break;
 		if (range->length)
-			ranges[count++] =
-				(struct nc_device_range){.id = unit->store->name,
-							 .offset = range->offset + within,
-							 .length = range->length - within};
-		*length += range->length - within;
+			ranges[count++] = (struct nc_device_range){.id = unit->store->name,
+								   .offset = range->offset + within,
+								   .length = part};
+		*length += part;
+		left -= part;
 		within = 0;
 	}
 	return count;
@@ -81,12 +102,14 @@ ssize_t nc_kernel_send(const struct nc_message *message, int socket, unsigned fl
 		       struct nc_kernel_step *step)
 {
 	struct nc_device_range ranges[NC_RANGES_MAX];
-	struct nc_device_send send = {.header_length = head_left(message), .ranges = ranges};
+	struct nc_device_send send = {.ranges = ranges};
+	struct iovec head;
 	ssize_t sent;
 
-	if (send.header_length)
-		send.header = (const char *)message->spec->header + message->at;
-	step->offered = send.header_length;
+	(void)find_head(message, &head);
+	send.header = head.iov_base;
+	send.header_length = head.iov_len;
+	step->offered = head.iov_len;
 	send.range_count = gather(message, ranges, &step->offered);
 	send.flags = flags_of(message, step->offered) | flags;
 	sent = nc_device_send(&message->index->device, socket, &send);

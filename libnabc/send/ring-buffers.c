@@ -61,7 +61,7 @@ static bool suits(const struct NC_send_op *op, const struct NC_ring_buffers *buf
 {
 	const struct nc_message *message = &op->message;
 
-	return op->zerocopy && !op->gathered && op->spec.range_count == 1 &&
+	return op->zerocopy && !op->gathered && op->spec.range_count == 1 && !op->spec.text_count &&
 	       ((!op->held[0] && !op->held[1]) || op->use.table == buffers->table) &&
 	       message->range == 0 && nc_message_piece(message) >= NC_RING_BUFFERS_MIN &&
 	       !(op->kernel && nc_kernel_has(message->views[0].unit)) &&

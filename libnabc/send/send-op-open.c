@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * send-op-open.c - what an operation keeps of its message: a copy of header and ranges,
+ * send-op-open.c - what an operation keeps of its message: a copy of header, texts and ranges,
  * holds of its units, the methods that it may use; see send-op.h.
  */
 #include <errno.h>
@@ -34,9 +34,9 @@
  */
 #define GATHER_MAX ((size_t)4 << 10)
 
-/* What an operation keeps of its message: iovecs, views and ranges, then bytes. */
+/* What an operation keeps of its message: iovecs, views, ranges and texts, then bytes. */
 struct plan {
-	bool gathered; /* the bytes are those of the whole message, not of the header alone */
+	bool gathered; /* the bytes are those of the whole message, not of header and texts alone */
 	unsigned iovecs;
 	size_t bytes;
 };
@@ -44,6 +44,8 @@ struct plan {
 static struct plan plan_of(const struct nc_message *message)
 {
 	const struct NC_send *spec = message->spec;
+	unsigned pieces = 1 + spec->range_count + spec->text_count;
+	size_t memory = message->total;
 	bool kernel = false, gapless = true;
 
 	for (unsigned i = 0; i < spec->range_count; i++) {
@@ -51,28 +53,43 @@ static struct plan plan_of(const struct nc_message *message)
 
 		kernel |= nc_kernel_has(unit);
 		gapless &= nc_layout_gapless(&unit->layout);
+		memory -= spec->ranges[i].length;
 	}
 	if (!spec->range_count || (!kernel && message->total <= GATHER_MAX))
 		return (struct plan){.gathered = true, .bytes = message->total};
-	return (struct plan){.iovecs = gapless && spec->range_count < IOVECS ? spec->range_count + 1
-									     : IOVECS,
-			     .bytes = spec->header_length};
+	return (struct plan){.iovecs = gapless && pieces < IOVECS ? pieces : IOVECS,
+			     .bytes = memory};
 }
 
-static size_t size_of(const struct plan *plan, unsigned ranges)
+static size_t size_of(const struct plan *plan, const struct NC_send *spec)
 {
 	return plan->iovecs * sizeof(struct iovec) +
-	       ranges * (sizeof(struct nc_view) + sizeof(struct NC_range)) + plan->bytes;
+	       spec->range_count * (sizeof(struct nc_view) + sizeof(struct NC_range)) +
+	       spec->text_count * sizeof(struct NC_text) + plan->bytes;
 }
 
-/* Copies the ranges behind the header. */
-static void gather(struct NC_send_op *op)
+/* Copies a text of the message to the operation's memory; returns where its bytes end. */
+static char *keep_text(struct NC_text *kept, const struct NC_text *text, char *to)
 {
-	char *to = (char *)op->spec.header + op->spec.header_length;
+	*kept = (struct NC_text){.data = to, .length = text->length, .before = text->before};
+	if (text->length)
+		memcpy(to, text->data, text->length);
+	return to + text->length;
+}
 
-	for (unsigned i = 0; i < op->spec.range_count; i++) {
+/* Copies the texts, and the ranges between them if all is gathered, behind the header. */
+static void keep_rest(struct NC_send_op *op, const struct NC_send *spec, struct NC_text *texts,
+		      char *to)
+{
+	unsigned text = 0;
+
+	for (unsigned i = 0; i <= spec->range_count; i++) {
 		const struct NC_range *range = &op->spec.ranges[i];
 
+		for (; text < spec->text_count && spec->texts[text].before <= i; text++)
+			to = keep_text(&texts[text], &spec->texts[text], to);
+		if (!op->gathered || i == spec->range_count)
+			continue;
 		/* In memory, so that this cannot fail. */
 		(void)nc_unit_read(op->message.views[i].unit, range->offset, to, range->length);
 		to += range->length;
@@ -85,6 +102,8 @@ static void keep(struct NC_send_op *op, const struct plan *plan, const struct nc
 	const struct NC_send *spec = message->spec;
 	unsigned count = spec->range_count;
 	struct NC_range *ranges;
+	struct NC_text *texts;
+	char *bytes;
 
 	*op = (struct NC_send_op){.all = op->all,
 				  .transmit = op->transmit,
@@ -98,19 +117,22 @@ static void keep(struct NC_send_op *op, const struct plan *plan, const struct nc
 	op->message.spec = &op->spec;
 	op->message.views = (struct nc_view *)(op->iov + plan->iovecs);
 	ranges = (struct NC_range *)(op->message.views + count);
+	texts = (struct NC_text *)(ranges + count);
+	bytes = (char *)(texts + spec->text_count);
 	op->spec.ranges = ranges;
+	op->spec.texts = texts;
 	op->spec.cookie = NULL;
 	op->spec.holds = NULL;
 	op->spec.hold_count = 0;
-	op->spec.header = ranges + count;
+	op->spec.header = bytes;
 	if (count) {
 		memcpy(op->message.views, message->views, count * sizeof(*message->views));
 		memcpy(ranges, spec->ranges, count * sizeof(*ranges));
 	}
 	if (spec->header_length)
-		memcpy(ranges + count, spec->header, spec->header_length);
-	if (plan->gathered)
-		gather(op);
+		memcpy(bytes, spec->header, spec->header_length);
+	if (plan->gathered || spec->text_count)
+		keep_rest(op, spec, texts, bytes + spec->header_length);
 }
 
 static struct NC_send_op *create(struct nc_send_ops *all, struct nc_transmit *transmit, size_t room)
@@ -154,10 +176,10 @@ static unsigned largest_class(const struct nc_message *message)
 	const struct NC_send *spec = message->spec;
 	unsigned largest = 0;
 
-	if (message->total < NC_ROUTE_CLASS_MIN)
+	if (message->end - message->at < NC_ROUTE_CLASS_MIN)
 		return 0;
 	for (unsigned i = 0; i < spec->range_count; i++) {
-		unsigned class = nc_route_class(spec->ranges[i].length);
+		unsigned class = nc_route_class(nc_message_share(message, i));
 
 		if (!nc_layout_gapless(&message->views[i].unit->layout) ||
 		    !nc_unit_present(message->views[i].unit))
@@ -313,7 +335,7 @@ int nc_send_op_open(struct nc_send_ops *all, struct nc_transmit *transmit, int s
 		return error;
 	/* No overflow: nc_message_open() has checked the lengths. */
 	plan = plan_of(&beginning.message);
-	made = create(all, transmit, size_of(&plan, spec->range_count));
+	made = create(all, transmit, size_of(&plan, spec));
 	if (!made) {
 		nc_message_close(&beginning.message);
 		return -ENOMEM;
@@ -348,7 +370,7 @@ int nc_send_op_reopen(struct NC_send_op *op, int socket, const struct NC_send *s
 	if (error)
 		return error;
 	plan = plan_of(&beginning.message);
-	error = make_room(op, size_of(&plan, spec->range_count));
+	error = make_room(op, size_of(&plan, spec));
 	if (error) {
 		nc_message_close(&beginning.message);
 		return error;

@@ -119,14 +119,15 @@ int nc_send_op_prep(struct NC_send_op *op, struct io_uring_sqe *sqe)
 		return 0;
 	}
 	if (op->gathered) {
-		op->planned = message->total - message->at;
+		op->planned = message->end - message->at;
 	} else {
 		message->lent = op->zerocopy;
 		op->header = (struct msghdr){.msg_iov = op->iov};
 		op->header.msg_iovlen = nc_message_plan(message, kernel_from(op), op->iov,
 							op->iovecs, &op->planned);
 	}
-	op->as_zerocopy = op->zerocopy && (!message->within || op->planned >= NC_ZEROCOPY_REST);
+	op->as_zerocopy = op->zerocopy && ((!message->within && !nc_message_is_cut(message)) ||
+					   op->planned >= NC_ZEROCOPY_REST);
 	op->level = nc_route_level(&op->route);
 	flags = flags_of(op, nc_message_more(message, op->planned));
 	if (op->planned == 0) {
@@ -198,18 +199,18 @@ static void notified(struct NC_send_op *op, int32_t result)
 static void sent(struct NC_send_op *op, enum NC_method method, size_t bytes, bool closed)
 {
 	struct nc_message *message = &op->message;
-	size_t before = message->at, head = op->spec.header_length;
 	struct nc_route_tally tally = {0};
+	size_t body = nc_message_moved(message, method, bytes);
 
-	nc_message_moved(message, method, bytes);
-	if (op->route.route && message->at > head) {
+	if (op->route.route && body) {
 		tally.sends[method] = 1;
-		tally.bytes[method] = message->at - (before > head ? before : head);
+		tally.bytes[method] = body;
 		nc_route_count(&op->route, &tally, op->weight);
 	}
-	op->over = message->at == message->total;
+	op->over = message->at == message->end;
 	if (op->over && !op->fixed)
-		op->error = nc_transmit_end(op->transmit, op->socket, op->spec.flags, closed);
+		op->error = nc_transmit_end(op->transmit, op->socket, nc_message_end_flags(message),
+					    closed);
 }
 
 /* Errors of a kernel, a socket or a limit that concern only zero-copy sends. */

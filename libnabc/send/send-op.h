@@ -50,7 +50,7 @@ struct NC_send_op {
 	bool zerocopy;	  /* may be tried */
 	bool kernel;	  /* the module may send its units */
 	bool by_kernel;	  /* the module sends when the step in flight completes */
-	bool gathered;	  /* the header is followed by a copy of all ranges */
+	bool gathered;	  /* the header is followed by a copy of all that comes behind it */
 	bool as_zerocopy; /* the step in flight is a zero-copy send */
 	/* Registered memory, all of one table: of the step that is selected or was the last one. */
 	struct nc_registered_use use;
@@ -77,7 +77,7 @@ struct NC_send_op {
 	bool cancelled;	  /* sends no more */
 	struct iovec *iov;
 	unsigned iovecs;
-	/* For iovecs, views, ranges and bytes: behind the structure, or allocated apart. */
+	/* For iovecs, views, ranges, texts and bytes: behind the structure, or allocated apart. */
 	void *memory;
 	size_t room; /* its bytes */
 };

@@ -76,7 +76,7 @@ static struct survey survey(const struct nc_sending *sending)
 	struct survey sizes = {0};
 
 	for (unsigned i = message->range; i < message->spec->range_count; i++) {
-		size_t length = message->spec->ranges[i].length;
+		size_t length = nc_message_share(message, i);
 		unsigned bit = 1u << nc_route_class(length);
 
 		if (nc_kernel_has(nc_sending_unit(sending, i))) {
@@ -111,6 +111,8 @@ static bool may_splice(struct nc_sending *sending)
 /* Offered for all sizes, since every other method must copy these units first. */
 static void offer_kernel(struct nc_sending *sending, const struct survey *sizes)
 {
+	const struct NC_send *spec = sending->message.spec;
+
 	if (!sizes->kernel)
 		return;
 	if (sending->route.kernel_refused) {
@@ -119,7 +121,8 @@ static void offer_kernel(struct nc_sending *sending, const struct survey *sizes)
 	}
 	sending->classes[NC_METHOD_KERNEL] = NC_ROUTE_ALL_CLASSES;
 	sending->any = true;
-	sending->alone = !sizes->others && sending->message.spec->flags & NC_SEND_CLOSE;
+	sending->alone = !sizes->others && spec->flags & NC_SEND_CLOSE && !spec->text_count &&
+			 !nc_message_is_cut(&sending->message);
 }
 
 #define BIT(method) (1u << (method))
@@ -314,7 +317,7 @@ unsigned nc_transmit_route(struct nc_transmit *transmit, int socket,
 {
 	unsigned weight = 1;
 
-	if (message->total - message->at < NC_ROUTE_CLASS_MIN) {
+	if (message->end - message->at < NC_ROUTE_CLASS_MIN) {
 		if (++ticks % SMALL_SAMPLE)
 			return 0;
 		weight = SMALL_SAMPLE;
@@ -377,12 +380,16 @@ unsigned nc_transmit_consider(struct nc_transmit *transmit, struct nc_sending *s
 #define RESUME_ROUTE (RESUME_MEASURED + 1)
 #define RESUME_MARK (RESUME_ROUTE + NC_ROUTE_NOTE_BITS)
 
-/* Hashes the message's position, the unit that it began with, and its flags. */
+/* Hashes the message's position, the unit that it began with, its flags and its limit's class. */
 static uint64_t resume_mark(const struct nc_message *message)
 {
 	const struct NC_send *spec = message->spec;
-	const uint64_t parts[] = {spec->ranges[0].id, spec->ranges[0].offset, spec->header_length,
-				  message->at, spec->flags & (NC_SEND_DONTWAIT | NC_SEND_COPY)};
+	const uint64_t parts[] = {spec->ranges[0].id,
+				  spec->ranges[0].offset,
+				  spec->header_length,
+				  message->at,
+				  spec->flags & (NC_SEND_DONTWAIT | NC_SEND_COPY),
+				  spec->limit ? nc_route_class(spec->limit) : NC_ROUTE_CLASSES};
 	uint64_t mark = 0;
 
 	for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
@@ -417,7 +424,7 @@ void nc_transmit_resume_keep(struct nc_transmit *transmit, const struct nc_sendi
 static struct nc_choice *resume_choice(struct nc_sending *sending)
 {
 	const unsigned last = sending->message.spec->range_count - 1;
-	const size_t length = sending->message.spec->ranges[last].length;
+	const size_t length = nc_message_share(&sending->message, last);
 
 	sending->class = nc_route_class(length);
 	sending->way = nc_sending_may(sending, NC_METHOD_SPLICE, length)     ? NC_METHOD_SPLICE

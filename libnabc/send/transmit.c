@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * transmit.c - sends one message (header + ranges) to a socket: each piece by the
+ * transmit.c - sends one message (header, ranges, texts) to a socket: each piece by the
  * first method that takes it.
  *
- * copy     send() of header and ranges together; always possible, and in this file
+ * copy     send() of all pieces together; always possible, and in this file
  * splice   page references to memory that is never written again (splice.c)
  * zerocopy memory of all kinds to other machines (zerocopy.c)
- * kernel   units in the kernel module, with the header (kernel.c)
+ * kernel   units in the kernel module, with the header or text before them (kernel.c)
  *
  * transmit-plan.c selects the methods that may be tried.  Units are held from the
  * first byte to the return, and longer if a send is still in flight.
@@ -37,7 +37,7 @@
 #include "send/transmit-internal.h"
 #include "send/transmit.h"
 
-#define IOVECS 64u
+#define IOVECS (1u + NC_RANGES_MAX + NC_TEXTS_MAX)
 #define GATHER_MAX ((size_t)12 << 10) /* bytes, on the stack */
 
 /*
@@ -62,9 +62,12 @@ static const struct nc_method *const methods[] = {&nc_kernel_method, &nc_splice_
 /* Returns the method other than copy that takes that range; NULL: none. */
 static const struct nc_method *find_method(const struct nc_sending *sending, unsigned range)
 {
-	size_t length = sending->message.spec->ranges[range].length;
+	size_t length;
 
-	for (unsigned i = 0; sending->any && i < sizeof(methods) / sizeof(methods[0]); i++)
+	if (!sending->any)
+		return NULL;
+	length = nc_message_share(&sending->message, range);
+	for (unsigned i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
 		if (nc_sending_may(sending, methods[i]->id, length) &&
 		    methods[i]->takes(sending, range))
 			return methods[i];
@@ -78,8 +81,8 @@ static unsigned copied_until(const struct nc_sending *sending)
 	const struct NC_send *spec = message->spec;
 	unsigned end = message->range;
 
-	/* Copy was selected for this range, unless the header is next. */
-	if (message->at >= spec->header_length)
+	/* Copy was selected for this range, unless memory is next. */
+	if (!message->memory)
 		end++;
 	else if (end < spec->range_count && find_method(sending, end))
 		return end;
@@ -142,19 +145,18 @@ static const struct nc_method *next_method(const struct nc_sending *sending)
 
 	if (message->range < message->spec->range_count)
 		method = find_method(sending, message->range);
-	if (method && message->at < message->spec->header_length &&
-	    !(method->headed && nc_kernel_next(message)))
+	if (method && message->memory && !(method->headed && nc_kernel_next(message)))
 		return NULL;
 	return method;
 }
 
-/* Sends until all is sent, the socket is full, or an error occurs. */
+/* Sends until all that may be sent is, the socket is full, or an error occurs. */
 static int send_all(struct nc_sending *sending)
 {
 	struct nc_message *message = &sending->message;
 	int result = 1;
 
-	while (result > 0 && message->at < message->total) {
+	while (result > 0 && message->at < message->end) {
 		const struct nc_method *method = next_method(sending);
 
 		result = method ? method->send(sending) : send_copy(sending);
@@ -168,27 +170,29 @@ static int send_all(struct nc_sending *sending)
  * Whether the last, partial segment must wait for what follows: the FIN, or more
  * bytes, unless the message fits into one segment, which MSG_MORE holds back as
  * well.  If much is left after a short send, this call will hardly reach the end
- * either.
+ * either.  Nor will one whose limit cuts the message.
  */
 static bool holds_last_segment(const struct nc_message *message)
 {
+	const unsigned flags = message->spec->flags;
 	size_t rest = message->total - message->at;
 
-	if (message->spec->skip && rest > LATE_MAX)
+	if (!(flags & (NC_SEND_MORE | NC_SEND_CLOSE)) || nc_message_is_cut(message) ||
+	    (message->spec->skip && rest > LATE_MAX))
 		return false;
-	if (message->spec->flags & NC_SEND_CLOSE)
-		return true;
-	return message->spec->flags & NC_SEND_MORE && rest > SEGMENT_MIN;
+	return flags & NC_SEND_CLOSE || rest > SEGMENT_MIN;
 }
 
 /* A partial segment could be sent between a spliced piece and the next. */
 static bool wants_cork(const struct nc_sending *sending)
 {
 	const struct nc_message *message = &sending->message;
+	const struct NC_send *spec = message->spec;
 
 	return holds_last_segment(message) ||
-	       (!nc_message_holds_back(message) && sending->classes[NC_METHOD_SPLICE] &&
-		message->range + 1 < message->spec->range_count);
+	       (sending->classes[NC_METHOD_SPLICE] &&
+		(nc_message_is_cut(message) || !nc_message_holds_back(message)) &&
+		(message->range + 1 < spec->range_count || message->text < spec->text_count));
 }
 
 static void cork(struct nc_transmit *transmit, struct nc_sending *sending)
@@ -232,9 +236,9 @@ static void count_result(const struct nc_sending *sending, int result)
 
 	if (result < 0 && result != -EAGAIN)
 		counter = &sending->counts->failed;
-	else if (message->at == message->spec->skip && message->at < message->total)
+	else if (message->at == message->spec->skip && message->at < message->end)
 		counter = &sending->counts->full;
-	else if (message->at < message->total)
+	else if (message->at < message->end)
 		counter = &sending->counts->partial;
 	if (counter)
 		atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
@@ -261,6 +265,17 @@ static void ends_short(struct nc_transmit *transmit, const struct nc_sending *se
 	nc_transmit_resume_keep(transmit, sending);
 }
 
+/* All that may be sent was.  What the limit leaves continues with the decision. */
+static int ends_full(struct nc_transmit *transmit, const struct nc_sending *sending)
+{
+	const struct nc_message *message = &sending->message;
+
+	if (nc_message_is_cut(message))
+		nc_transmit_resume_keep(transmit, sending);
+	return nc_transmit_end(transmit, sending->socket, nc_message_end_flags(message),
+			       sending->closed);
+}
+
 /* Sends, and measures the CPU time if the choice of the method wants to know it. */
 static int send_measured(struct nc_transmit *transmit, struct nc_sending *sending)
 {
@@ -274,7 +289,7 @@ static int send_measured(struct nc_transmit *transmit, struct nc_sending *sendin
 	began = transmit->cpu_ns();
 	result = send_all(sending);
 	ns = transmit->cpu_ns() - began;
-	if (message->at < message->total)
+	if (message->at < message->end)
 		ns += AGAIN_NS;
 	nc_choice_measured(sending->measured, sending->way, ns, message->at - at, message->total);
 	/* All from registered memory, or none although it could. */
@@ -311,8 +326,8 @@ ssize_t nc_transmit_send(struct nc_transmit *transmit, int socket, const struct 
 	memcpy(sending.decided, sending.classes, sizeof(sending.decided));
 	cork(transmit, &sending);
 	result = send_measured(transmit, &sending);
-	if (result >= 0 && message->at == message->total)
-		result = nc_transmit_end(transmit, socket, spec->flags, sending.closed);
+	if (result >= 0 && message->at == message->end)
+		result = ends_full(transmit, &sending);
 	else
 		ends_short(transmit, &sending);
 	if (weight)

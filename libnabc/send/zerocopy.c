@@ -102,8 +102,10 @@ static void zerocopy_notified(void *context, uint64_t token, bool copied)
 
 static bool zerocopy_takes(const struct nc_sending *sending, unsigned range)
 {
-	if (range == sending->message.range && sending->message.within &&
-	    nc_message_piece(&sending->message) < NC_ZEROCOPY_REST)
+	const struct nc_message *message = &sending->message;
+
+	if (range == message->range && (message->within || nc_message_is_cut(message)) &&
+	    nc_message_piece(message) < NC_ZEROCOPY_REST)
 		return false;
 	return nc_unit_present(nc_sending_unit(sending, range)) &&
 	       nc_sending_gapless(sending, range);

@@ -79,10 +79,43 @@ START_TEST(test_strides)
 }
 END_TEST
 
+/* A message of a program that knows neither limit nor texts, which may lie behind it. */
+START_TEST(test_old_message)
+{
+	static const size_t sizes[] = {offsetof(struct NC_send, cookie),
+				       offsetof(struct NC_send, limit)};
+	struct NC_range range = {.length = 100};
+	struct NC_send message =
+		NC_SEND_INIT(.header = "head", .header_length = 4, .ranges = &range,
+			     .range_count = 1, .limit = 3, .text_count = 1);
+	char got[104];
+	int pair[2];
+
+	open_cache(MIB);
+	range.id = insert(1, 100);
+	tcp_pair(pair);
+	for (unsigned i = 0; i < 2; i++) {
+		message.size = sizes[i];
+		ck_assert_int_eq(NC_send(NULL, pair[0], &message), 104);
+		read_exactly(pair[1], got, sizeof(got));
+		ck_assert_uint_eq(pattern_match(got + 4, 1, 0, 100), 100);
+	}
+	message.size = sizes[0] - 1;
+	FAILS(NC_send(NULL, pair[0], &message), EINVAL);
+	message.size = sizeof(message);
+	FAILS(NC_send(NULL, pair[0], &message), EINVAL);
+	message.text_count = 0;
+	ck_assert_int_eq(NC_send(NULL, pair[0], &message), 3);
+	close_pair(pair);
+	close_cache();
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_sizes);
 	tcase_add_test(tcase, test_strides);
+	tcase_add_test(tcase, test_old_message);
 }
 
 RUN_SUITE("nabc-sizes", fill)

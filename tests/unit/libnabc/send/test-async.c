@@ -67,6 +67,63 @@ START_TEST(test_one)
 }
 END_TEST
 
+/*
+ * Texts and a limit, by both ways to send: small messages in memory, large ones by page.  The
+ * stream ends with the last part only.
+ */
+START_TEST(test_texts)
+{
+	static const size_t sizes[] = {100, 200000}, limits[] = {0, 5, 111, 150000};
+
+	if (!open_ring(_i % MECHANISMS, 16 * MIB, 0))
+		return;
+	for (unsigned i = 0; i < 8; i++) {
+		const size_t size = sizes[i % 2], limit = limits[i / 2];
+		char text[] = "text", end[] = "end";
+		struct NC_text texts[2];
+		struct NC_range range = {.length = size};
+		struct NC_send message =
+			NC_SEND_INIT(.header = "head", .header_length = 4, .ranges = &range,
+				     .range_count = 1, .texts = texts, .text_count = 2,
+				     .flags = NC_SEND_CLOSE);
+		const size_t total = 4 + 4 + size + 3;
+		int pair[2];
+
+		if (limit == 5 && size > 1000)
+			continue;
+		tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 1 << 20, 1 << 20);
+		if (_i >= MECHANISMS)
+			set_nonblocking(pair[0]);
+		range.id = insert_as(NULL, i, size, 0, NC_KIND_APPENDED);
+		while (message.skip < total) {
+			size_t left = total - message.skip;
+			struct NC_completion done;
+
+			texts[0] = (struct NC_text){text, 4, 0};
+			texts[1] = (struct NC_text){end, 3, 1};
+			memcpy(text, "text", 4);
+			memcpy(end, "end", 3);
+			message.limit = limit;
+			ck_assert_int_eq(NC_sender_send(ring, pair[0], &message, NULL), 0);
+			memset(text, 'x', 4);
+			memset(end, 'x', 3);
+			memset(texts, 0, sizeof(texts));
+			ck_assert_int_ge(NC_sender_submit(ring), 0);
+			done = next_completion();
+			ck_assert_int_eq(done.error, 0);
+			ck_assert_uint_eq(done.sent, limit && limit < left ? limit : left);
+			message.skip += done.sent;
+		}
+		expect_text(pair[1], "headtext");
+		expect_pattern(pair[1], i, 0, size);
+		expect_text(pair[1], "end");
+		expect_end(pair[1]);
+		close_pair(pair);
+	}
+	close_ring();
+}
+END_TEST
+
 #define SOCKETS 5
 #define MESSAGES 12
 
@@ -498,6 +555,7 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, test_one, 0, MECHANISMS);
+	tcase_add_loop_test(tcase, test_texts, 0, 2 * MECHANISMS);
 	tcase_add_loop_test(tcase, test_order, 0, MECHANISMS);
 	tcase_add_loop_test(tcase, test_skip_and_empty, 0, MECHANISMS);
 	tcase_add_loop_test(tcase, test_depth, 0, MECHANISMS);

@@ -178,6 +178,87 @@ START_TEST(test_skip)
 }
 END_TEST
 
+/* Reads what a message with a header of 4 bytes, texts of 6 and units of 20000 sends. */
+static void expect_texts(int fd, const char *wanted, size_t skip)
+{
+	static char got[4 + 3 * 20000 + 3 * 6];
+
+	read_exactly(fd, got, sizeof(got) - skip);
+	ck_assert(memcmp(got, wanted + skip, sizeof(got) - skip) == 0);
+	ck_assert(!readable(fd));
+}
+
+/*
+ * Texts between units of the module: the one ahead of a unit leaves with it.  A limit ends calls
+ * anywhere, and CLOSE waits for the last one.
+ */
+START_TEST(test_texts)
+{
+	static const size_t limits[] = {3, 7, 15000, 20010, 40000, SIZE_MAX};
+	static char wanted[4 + 3 * 20000 + 3 * 6];
+	struct NC_text texts[] = {{"<text>", 6, 0}, {"<next>", 6, 1}, {"</end>", 6, 3}};
+	struct NC_range ranges[3];
+	struct NC_send message =
+		NC_SEND_INIT(.ranges = ranges, .range_count = 3, .texts = texts, .text_count = 3);
+	size_t at = 4;
+	char byte;
+
+	open_with_module(16 * MIB);
+	memcpy(wanted, "head", 4);
+	for (unsigned i = 0; i < 3; i++) {
+		ranges[i] = (struct NC_range){.id = insert(i + 1, 20000, 0, NC_KIND_AUTO),
+					      .length = 20000};
+		if (i < 2)
+			memcpy(wanted + at, texts[i].data, 6);
+		at += i < 2 ? 6 : 0;
+		pattern_fill(wanted + at, i + 1, 0, 20000);
+		at += 20000;
+	}
+	memcpy(wanted + at, "</end>", 6);
+	/* With a header, the first text is in its way; alone it is the module's header. */
+	for (unsigned i = 0; i < 2; i++) {
+		unsigned before = model_calls(NABC_IOC_SOCKSENDV);
+		int pair[2];
+
+		message.header = "head";
+		message.header_length = i ? 0 : 4;
+		tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 4 << 20, 4 << 20);
+		ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message),
+				 (ssize_t)sizeof(wanted) - 4 * i);
+		ck_assert_uint_eq(model_calls(NABC_IOC_SOCKSENDV) - before, 2);
+		expect_texts(pair[1], wanted, 4 * i);
+		close_pair(pair);
+	}
+	message.header_length = 4;
+	ck_assert_uint_eq(counters().by_kernel.bytes, 2 * 60000);
+	for (unsigned i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		int pair[2];
+
+		tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 4 << 20, 4 << 20);
+		message.flags = NC_SEND_CLOSE;
+		message.limit = limits[i];
+		for (message.skip = 0; message.skip < sizeof(wanted);) {
+			size_t left = sizeof(wanted) - message.skip;
+
+			ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message),
+					 (ssize_t)(limits[i] < left ? limits[i] : left));
+			message.skip += limits[i] < left ? limits[i] : left;
+			ck_assert_uint_eq(model.closes, 0);
+		}
+		for (at = 0; at < sizeof(wanted); at++) {
+			read_exactly(pair[1], &byte, 1);
+			expect(byte == wanted[at]);
+		}
+		ck_assert_int_eq(read(pair[1], &byte, 1), 0);
+		close_pair(pair);
+	}
+	ck_assert_uint_eq(counters().by_kernel.bytes + counters().by_copy.bytes,
+			  (2 + sizeof(limits) / sizeof(limits[0])) * 60000);
+	ck_assert_uint_eq(counters().by_copy.bytes, 0);
+	close_cache();
+}
+END_TEST
+
 /* One call for header, units and end, as in the paper. */
 START_TEST(test_one_call)
 {
@@ -477,6 +558,7 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_messages, 0, 4);
 	tcase_add_test(tcase, test_skip);
 	tcase_add_test(tcase, test_one_call);
+	tcase_add_test(tcase, test_texts);
 	tcase_add_test(tcase, test_dontwait);
 	tcase_add_loop_test(tcase, test_refused, 0, 2);
 	tcase_add_test(tcase, test_sums);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 #include <nabc-async.h>
 #include <nabc.h>
 
@@ -65,6 +66,78 @@ START_TEST(test_one_step)
 	expect_pattern(pair[1], 1, 5, 1000);
 	ck_assert_uint_eq(statistics().by_copy.bytes, 1000);
 	close_pair(pair);
+	close_cache();
+}
+END_TEST
+
+/*
+ * Texts between ranges, small ones in one piece of memory and large ones in several; the caller
+ * may reuse them after opening.  A limit ends the operation; the next one continues.
+ */
+START_TEST(test_texts)
+{
+	static const size_t sizes[] = {100, 30000}, limits[] = {0, 2, 4, 5, 130, 40000, SIZE_MAX};
+	const size_t size = sizes[_i];
+	const size_t total = 4 + 3 + size + 5 + size + 3;
+	char *wanted = must_alloc(total), *got = must_alloc(total);
+	struct NC_range ranges[2] = {{.length = size}, {.length = size}};
+	int pair[2];
+
+	open_cache(MIB);
+	ranges[0].id = insert(1, size);
+	ranges[1].id = insert(2, size);
+	memcpy(wanted, "head<a>", 7);
+	pattern_fill(wanted + 7, 1, 0, size);
+	memcpy(wanted + 7 + size, "<b>b!", 5);
+	pattern_fill(wanted + 12 + size, 2, 0, size);
+	memcpy(wanted + total - 3, "end", 3);
+	for (unsigned i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		size_t done = 0;
+		char end;
+
+		tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 1 << 20, 1 << 20);
+		while (done < total) {
+			char first[] = "<a>", second[] = "<b>", third[] = "b!", last[] = "end";
+			struct NC_text texts[] = {
+				{first, 3, 0}, {second, 3, 1}, {third, 2, 1}, {last, 3, 2}};
+			struct NC_send message =
+				NC_SEND_INIT(.header = "head", .header_length = 4, .ranges = ranges,
+					     .range_count = 2, .texts = texts, .text_count = 4,
+					     .skip = done, .limit = limits[i],
+					     .flags = NC_SEND_CLOSE);
+			size_t left = total - done, step = i % 2 ? SIZE_MAX : 12345;
+			NC_send_op *operation = NC_send_op_open(NULL, pair[0], &message, 0);
+			struct io_uring_sqe sqe;
+
+			ck_assert_ptr_nonnull(operation);
+			memset(first, 'x', 3);
+			memset(second, 'x', 3);
+			memset(third, 'x', 2);
+			memset(last, 'x', 3);
+			memset(texts, 0, sizeof(texts));
+			do {
+				prepare(&sqe, operation);
+				/* More follows what the limit ends, and the FIN the rest. */
+				ck_assert(sqe.msg_flags & MSG_MORE);
+			} while (completed(operation, perform(&sqe, step), 0) == NC_PROGRESS_AGAIN);
+			if (limits[i] && limits[i] < left)
+				left = limits[i];
+			ck_assert_uint_eq(NC_send_op_sent(operation), left);
+			ck_assert_int_eq(NC_send_op_close(operation), 0);
+			done += left;
+			if (done < total)
+				ck_assert_int_eq(send(pair[0], "", 0, 0), 0);
+		}
+		read_exactly(pair[1], got, total);
+		ck_assert(memcmp(got, wanted, total) == 0);
+		ck_assert_int_eq(read(pair[1], &end, 1), 0);
+		ck_assert_int_eq(send(pair[0], "x", 1, MSG_NOSIGNAL), -1);
+		close_pair(pair);
+	}
+	ck_assert_uint_eq(statistics().by_copy.bytes,
+			  2 * size * sizeof(limits) / sizeof(limits[0]));
+	free(wanted);
+	free(got);
 	close_cache();
 }
 END_TEST
@@ -440,6 +513,7 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_one_step);
+	tcase_add_loop_test(tcase, test_texts, 0, 2);
 	tcase_add_test(tcase, test_reopen);
 	tcase_add_loop_test(tcase, test_steps, 0, 6);
 	tcase_add_test(tcase, test_options);
