@@ -89,7 +89,6 @@ static void set_message(struct connection *connection, const char *bytes, size_t
 	connection->send.message =
 		(struct NC_send)NC_SEND_INIT(.header = bytes, .header_length = length,
 					     .cookie = &connection->carrier->cookie);
-	connection->send.tail = (struct iovec){0};
 	connection->send.file = (struct loop_file){0};
 	connection->send.batch = true;
 }
@@ -139,7 +138,9 @@ static void add_piece(struct loop_send *send, const struct piece *piece)
 		message->range_count = piece->range_count;
 		message->hold_count = piece->hold_count;
 	} else if (piece->kind == PIECE_BYTES) {
-		send->tail = (struct iovec){(void *)(uintptr_t)piece->data, piece->length};
+		send->text = (struct NC_text){.data = piece->data, .length = piece->length};
+		message->texts = &send->text;
+		message->text_count = 1;
 	} else if (piece->kind == PIECE_FILE) {
 		send->file = piece->file;
 	}

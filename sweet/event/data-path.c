@@ -8,38 +8,14 @@
 
 #include "event/data-path.h"
 
-/* Sends the message, then the tail as a second message. */
-static ssize_t send_tailed(int socket, const struct NC_send *message, const struct iovec *tail)
+static ssize_t nabc_send(int socket, const struct NC_send *message)
 {
-	struct NC_send first = *message;
-	struct NC_send second =
-		NC_SEND_INIT(.header = tail->iov_base, .header_length = tail->iov_len,
-			     .flags = message->flags);
-	size_t total = message->header_length;
-	ssize_t sent = 0, more;
-
-	for (unsigned i = 0; i < message->range_count; i++)
-		total += message->ranges[i].length;
-	if (message->skip < total) {
-		first.flags = (first.flags | NC_SEND_MORE) & ~NC_SEND_CLOSE;
-		sent = NC_send(NULL, socket, &first);
-		if (sent < 0 || message->skip + (size_t)sent < total)
-			return sent;
-	}
-	second.skip = message->skip + (size_t)sent - total;
-	more = NC_send(NULL, socket, &second);
-	/* If the tail could not be sent, the next call will report why. */
-	return more >= 0 ? sent + more : sent ? sent : -1;
+	return NC_send(NULL, socket, message);
 }
 
-static ssize_t nabc_send(int socket, const struct NC_send *message, const struct iovec *tail)
+static ssize_t nabc_send_apart(int socket, const struct NC_send *message)
 {
-	return tail->iov_len ? send_tailed(socket, message, tail) : NC_send(NULL, socket, message);
-}
-
-static ssize_t nabc_send_apart(int socket, const struct NC_send *message, const struct iovec *tail)
-{
-	return data_path_part(&data_path_nabc, socket, message, tail);
+	return data_path_part(&data_path_nabc, socket, message);
 }
 
 const struct data_path data_path_nabc = {
@@ -60,7 +36,7 @@ ssize_t data_path_file(const struct data_path *path, int socket, const struct NC
 	ssize_t head = 0, body;
 
 	if (apart && rest.skip < rest.header_length) {
-		head = path->send(socket, &header, &(struct iovec){0});
+		head = path->send(socket, &header);
 		if (head < 0 || rest.skip + (size_t)head < rest.header_length)
 			return head;
 		rest.skip += (size_t)head;
@@ -69,13 +45,12 @@ ssize_t data_path_file(const struct data_path *path, int socket, const struct NC
 	return body >= 0 ? head + body : head ? head : -1;
 }
 
-ssize_t data_path_part(const struct data_path *path, int socket, const struct NC_send *message,
-		       const struct iovec *tail)
+ssize_t data_path_part(const struct data_path *path, int socket, const struct NC_send *message)
 {
 	struct NC_send rest = *message;
 	ssize_t head = 0, body;
 
-	if (rest.skip < rest.header_length && (rest.range_count || tail->iov_len)) {
+	if (rest.skip < rest.header_length && (rest.range_count || rest.text_count)) {
 		do {
 			head = send(socket, (const char *)rest.header + rest.skip,
 				    rest.header_length - rest.skip, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -85,8 +60,10 @@ ssize_t data_path_part(const struct data_path *path, int socket, const struct NC
 		rest.skip += (size_t)head;
 		if (rest.skip < rest.header_length)
 			return head;
+		if (rest.limit)
+			rest.limit -= (size_t)head;
 	}
-	body = path->send(socket, &rest, tail);
+	body = path->send(socket, &rest);
 	/* If the rest could not be sent, the next call will report why. */
 	if (body < 0 && head > 0)
 		return head;

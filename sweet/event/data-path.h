@@ -12,11 +12,9 @@
 #define SWEET_DATA_PATH_H
 
 #include <stdbool.h>
-#include <sys/uio.h>
+#include <sys/types.h>
 
 #include <nabc.h>
-
-struct iovec;
 
 enum data_path_kind { DATA_PATH_NABC, DATA_PATH_POSIX, DATA_PATHS };
 
@@ -32,12 +30,14 @@ struct data_path {
 	unsigned backend_flags; /* NC_BACKEND_* for its workers */
 	/*
 	 * Sends the part of a message that the socket accepts without blocking, as
-	 * NC_send(): returns bytes, or -1 with errno. tail: bytes in ordinary
-	 * memory after the ranges.
+	 * NC_send(): returns bytes, or -1 with errno.
 	 */
-	ssize_t (*send)(int socket, const struct NC_send *message, const struct iovec *tail);
-	/* As send(), but the header has a call of its own if anything follows it. */
-	ssize_t (*send_apart)(int socket, const struct NC_send *message, const struct iovec *tail);
+	ssize_t (*send)(int socket, const struct NC_send *message);
+	/*
+	 * As send(), but the header has a call of its own if anything follows it.  It is shorter
+	 * than the message's limit.
+	 */
+	ssize_t (*send_apart)(int socket, const struct NC_send *message);
 };
 
 extern const struct data_path data_path_nabc, data_path_posix;
@@ -54,7 +54,6 @@ ssize_t data_path_file(const struct data_path *path, int socket, const struct NC
 ssize_t data_path_write(int pipe, const struct NC_send *message);
 
 /* For send_apart(): sends the header, then calls the path's send() for the rest. */
-ssize_t data_path_part(const struct data_path *path, int socket, const struct NC_send *message,
-		       const struct iovec *tail);
+ssize_t data_path_part(const struct data_path *path, int socket, const struct NC_send *message);
 
 #endif

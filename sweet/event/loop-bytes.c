@@ -16,10 +16,12 @@
 
 size_t loop_send_length(const struct loop_send *op)
 {
-	size_t total = op->message.header_length + op->tail.iov_len + op->file.length;
+	size_t total = op->message.header_length + op->file.length;
 
 	for (unsigned i = 0; i < op->message.range_count; i++)
 		total += op->message.ranges[i].length;
+	for (unsigned i = 0; i < op->message.text_count; i++)
+		total += op->message.texts[i].length;
 	for (unsigned i = 0; i < op->piece_count; i++)
 		total += op->pieces[i].iov_len;
 	return total;
@@ -35,6 +37,24 @@ static const char *run_of_pieces(const struct loop_send *op, size_t at, size_t *
 	return (const char *)piece->iov_base + at;
 }
 
+/* Finds the byte of the texts before a range; otherwise subtracts their lengths. */
+static const char *run_of_texts(const struct NC_send *message, unsigned range, size_t *at,
+				size_t *run)
+{
+	for (unsigned i = 0; i < message->text_count; i++) {
+		const struct NC_text *text = &message->texts[i];
+
+		if (text->before != range)
+			continue;
+		if (*at < text->length) {
+			*run = text->length - *at;
+			return (const char *)text->data + *at;
+		}
+		*at -= text->length;
+	}
+	return NULL;
+}
+
 const char *loop_send_run(const struct loop_send *op, size_t at, size_t *run)
 {
 	const struct NC_send *message = &op->message;
@@ -46,10 +66,15 @@ const char *loop_send_run(const struct loop_send *op, size_t at, size_t *run)
 		return (const char *)message->header + at;
 	}
 	at -= message->header_length;
-	for (unsigned i = 0; i < message->range_count; i++) {
-		const struct NC_range *range = &message->ranges[i];
-		const char *data;
+	for (unsigned i = 0; i <= message->range_count; i++) {
+		const char *data = run_of_texts(message, i, &at, run);
+		const struct NC_range *range;
 
+		if (data)
+			return data;
+		if (i == message->range_count)
+			break;
+		range = &message->ranges[i];
 		if (at >= range->length) {
 			at -= range->length;
 			continue;
@@ -58,12 +83,8 @@ const char *loop_send_run(const struct loop_send *op, size_t at, size_t *run)
 		*run = MIN(*run, range->length - at);
 		return data;
 	}
-	if (op->file.length) {
-		errno = ENODATA;
-		return NULL;
-	}
-	*run = op->tail.iov_len - at;
-	return (const char *)op->tail.iov_base + at;
+	errno = ENODATA;
+	return NULL;
 }
 
 static bool is_in_file(const struct loop_send *op, size_t at)

@@ -53,36 +53,11 @@ static void complete(struct loop *loop, struct loop_send *op, int result)
 	list_append(&loop->sent, &op->node);
 }
 
-static ssize_t send_by_path(struct loop *loop, const struct loop_send *op,
-			    const struct NC_send *message, const struct iovec *tail)
+static ssize_t send_by_path(struct loop *loop, const struct loop_send *op)
 {
 	if (op->pipe)
-		return data_path_write(op->fd, message);
-	return (op->apart ? loop->path->send_apart : loop->path->send)(op->fd, message, tail);
-}
-
-/* Sends at most one turn's share of the message; the header is smaller than that. */
-static ssize_t send_turn(struct loop *loop, const struct loop_send *op)
-{
-	struct NC_range ranges[NC_RANGES_MAX];
-	struct NC_send part = op->message;
-	size_t left = part.skip + TURN_MAX - part.header_length;
-	struct iovec tail = op->tail;
-
-	part.ranges = ranges;
-	part.range_count = 0;
-	part.flags &= ~(NC_SEND_MORE | NC_SEND_CLOSE);
-	while (part.range_count < op->message.range_count && left) {
-		struct NC_range *range = &ranges[part.range_count];
-
-		*range = op->message.ranges[part.range_count++];
-		if (range->length > left)
-			range->length = left;
-		left -= range->length;
-	}
-	if (tail.iov_len > left)
-		tail.iov_len = left;
-	return send_by_path(loop, op, &part, &tail);
+		return data_path_write(op->fd, &op->message);
+	return (op->apart ? loop->path->send_apart : loop->path->send)(op->fd, &op->message);
 }
 
 /* Sends header and file, at most one turn's share. */
@@ -137,7 +112,7 @@ static ssize_t send_some(struct loop *loop, const struct loop_send *op, bool tur
 		return send_pieces(op);
 	if (op->file.length)
 		return send_file(loop, op, turn);
-	return turn ? send_turn(loop, op) : send_by_path(loop, op, &op->message, &op->tail);
+	return send_by_path(loop, op);
 }
 
 /*
@@ -195,7 +170,7 @@ static bool can_submit(const struct loop *loop, const struct loop_send *op)
 {
 	return op->batch && !op->cipher && !op->pieces && loop->backend->send &&
 	       loop->path == &data_path_nabc && !op->apart &&
-	       !(op->message.flags & ~NC_SEND_COPY) && !op->tail.iov_len && !op->file.length;
+	       !(op->message.flags & ~NC_SEND_COPY) && !op->message.text_count && !op->file.length;
 }
 
 /* Returns false if the message is not to be sent together with others. */
@@ -225,6 +200,7 @@ static bool submit(struct loop *loop, struct loop_send *op)
 void loop_send_start(struct loop *loop, struct loop_send *op, int fd)
 {
 	op->message.size = sizeof(op->message);
+	op->message.limit = TURN_MAX;
 	op->fd = fd;
 	op->result = 0;
 	if (submit(loop, op))

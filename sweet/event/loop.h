@@ -63,16 +63,16 @@ struct loop_cipher {
 #define LOOP_BATCHED_MAX ((size_t)12 << 10)
 
 /*
- * Sends a message to a socket: a header, ranges of units or a range of a file, and
- * memory.  Completes once: with result 0 when everything was handed over, or with
+ * Sends a message to a socket: a header, and ranges of units and texts, or a range of a
+ * file.  Completes once: with result 0 when everything was handed over, or with
  * -errno; -ERANGE: the file is shorter. message.skip is the progress.  The caller
  * holds the units.  A file is sent from the page cache; if a part is missing there,
  * the send blocks the loop.
  */
 struct loop_send {
-	struct NC_send message;	    /* the loop sets its size */
-	struct loop_file file;	    /* instead of ranges and tail */
-	struct iovec tail;	    /* memory after the ranges */
+	struct NC_send message;	    /* the loop sets its size and its limit */
+	struct loop_file file;	    /* instead of ranges and texts */
+	struct NC_text text;	    /* for the message, if it has only one */
 	const struct iovec *pieces; /* memory instead of all of these; or NULL */
 	unsigned piece_count;
 	bool apart; /* sends the header with a call of its own */

@@ -63,9 +63,13 @@ static size_t held(uint64_t seed)
 static ssize_t send_by(const struct data_path *path, const struct NC_send *message,
 		       const void *data, size_t length)
 {
-	struct iovec tail = {(void *)(uintptr_t)data, length};
+	const struct NC_text text = {
+		.data = data, .length = length, .before = message->range_count};
+	struct NC_send with = *message;
 
-	return path->send(pair[0], message, &tail);
+	with.texts = &text;
+	with.text_count = 1;
+	return path->send(pair[0], &with);
 }
 
 static ssize_t send_posix(const struct NC_send *message, const void *data, size_t length)
@@ -121,10 +125,58 @@ START_TEST(test_every_skip)
 			expect(memcmp(got, whole + message.skip, left) == 0);
 		}
 	message.skip = 0;
-	ck_assert_int_eq(data_path_nabc.send(pair[0], &message, &(struct iovec){0}),
-			 (ssize_t)total - 50);
+	ck_assert_int_eq(data_path_nabc.send(pair[0], &message), (ssize_t)total - 50);
 	ck_assert_uint_eq(take(got, sizeof(got)), total - 50);
 	ck_assert_mem_eq(got, whole, total - 50);
+	end();
+}
+END_TEST
+
+/* With texts everywhere, and every limit, from every byte on; then the rest, and the end. */
+START_TEST(test_every_limit)
+{
+	static const struct NC_text texts[] = {{"<a>", 3, 0}, {"<b>", 3, 1}, {NULL, 0, 1},
+					       {"", 0, 2},    {"<c>", 3, 2}, {"!", 1, 2}};
+	struct NC_range ranges[] = {{.offset = 95, .length = 30}, {.offset = 7, .length = 9}};
+	struct NC_send message =
+		NC_SEND_INIT(.header = header, .header_length = sizeof(header) - 1,
+			     .ranges = ranges, .range_count = 2, .texts = texts, .text_count = 6);
+	struct NC_hold holds[2];
+	size_t head = sizeof(header) - 1, total = head + 3 + 30 + 3 + 9 + 4;
+	unsigned char whole[200], got[200];
+
+	begin();
+	memcpy(whole, header, head);
+	memcpy(whole + head, "<a>", 3);
+	pattern_fill(whole + head + 3, 1, 95, 30);
+	memcpy(whole + head + 33, "<b>", 3);
+	pattern_fill(whole + head + 36, 2, 7, 9);
+	memcpy(whole + head + 45, "<c>!", 4);
+	ranges[0].id = held(1);
+	ranges[1].id = held(2);
+	use_holds(&message, holds);
+	for (unsigned kind = 0; kind < DATA_PATHS; kind++)
+		for (size_t at = 0; at < total * (total + 1); at++) {
+			size_t left = total - at % total, limit = 1 + at / total;
+			size_t part = limit < left ? limit : left;
+
+			message.skip = at % total;
+			message.limit = limit;
+			expect(data_paths[kind]->send(pair[0], &message) == (ssize_t)part);
+			message.skip += part;
+			message.limit = 0;
+			expect(data_paths[kind]->send(pair[0], &message) == (ssize_t)(left - part));
+			expect(take(got, sizeof(got)) == left);
+			expect(memcmp(got, whole + total - left, left) == 0);
+		}
+	message.flags = NC_SEND_CLOSE;
+	for (message.skip = 0; message.skip < total; message.skip += 7) {
+		message.limit = 7;
+		expect(data_path_posix.send(pair[0], &message) ==
+		       (ssize_t)(total - message.skip < 7 ? total - message.skip : 7));
+		expect(take(got, sizeof(got)) > 0);
+	}
+	ck_assert_int_eq(recv(pair[1], got, 1, MSG_DONTWAIT), 0);
 	end();
 }
 END_TEST
@@ -178,7 +230,6 @@ START_TEST(test_apart)
 					      .ranges = &range, .range_count = 1);
 	struct NC_hold hold;
 	const size_t head = sizeof(header) - 1;
-	const struct iovec none = {0};
 
 	for (unsigned kind = 0; kind < DATA_PATHS; kind++) {
 		const struct data_path *path = data_paths[kind];
@@ -193,28 +244,26 @@ START_TEST(test_apart)
 		use_holds(&message, &hold);
 		message.range_count = 1;
 		message.skip = 0;
-		ck_assert_int_eq(path->send_apart(pair[0], &message, &none),
-				 (ssize_t)(head + LENGTH));
+		ck_assert_int_eq(path->send_apart(pair[0], &message), (ssize_t)(head + LENGTH));
 		ck_assert_uint_eq(take(got, sizeof(got)), head);
 		ck_assert_mem_eq(got, header, head);
 		ck_assert_uint_eq(take(got, sizeof(got)), LENGTH);
 		ck_assert_uint_eq(pattern_match(got, 7, 0, LENGTH), LENGTH);
 		message.skip = 5;
-		ck_assert_int_eq(path->send_apart(pair[0], &message, &none),
-				 (ssize_t)(head + LENGTH - 5));
+		ck_assert_int_eq(path->send_apart(pair[0], &message), (ssize_t)(head + LENGTH - 5));
 		ck_assert_uint_eq(take(got, sizeof(got)), head - 5);
 		ck_assert_uint_eq(take(got, sizeof(got)), LENGTH);
 		message.skip = head + 10;
-		ck_assert_int_eq(path->send_apart(pair[0], &message, &none), (ssize_t)LENGTH - 10);
+		ck_assert_int_eq(path->send_apart(pair[0], &message), (ssize_t)LENGTH - 10);
 		ck_assert_uint_eq(take(got, sizeof(got)), LENGTH - 10);
 		message.range_count = 0;
 		message.skip = 0;
-		ck_assert_int_eq(path->send_apart(pair[0], &message, &none), (ssize_t)head);
+		ck_assert_int_eq(path->send_apart(pair[0], &message), (ssize_t)head);
 		ck_assert_uint_eq(take(got, sizeof(got)), head);
 		close(pair[1]);
 		pair[1] = dup(pair[0]);
 		message.range_count = 1;
-		ck_assert_int_eq(path->send_apart(pair[0], &message, &none), -1);
+		ck_assert_int_eq(path->send_apart(pair[0], &message), -1);
 		ck_assert_int_eq(errno, EPIPE);
 		end();
 	}
@@ -329,6 +378,7 @@ static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_table);
 	tcase_add_test(tcase, test_every_skip);
+	tcase_add_test(tcase, test_every_limit);
 	tcase_add_test(tcase, test_file);
 	tcase_add_test(tcase, test_apart);
 	tcase_add_test(tcase, test_many_runs);

@@ -56,6 +56,8 @@ static void check(void)
 START_TEST(test_units)
 {
 	static char bytes[UNIT];
+	static const struct NC_text texts[] = {
+		{"first", 5, 0}, {"between", 7, 1}, {NULL, 0, 1}, {"tail", 4, 2}};
 	struct NC_range ranges[2];
 	struct NC_hold hold;
 	NC_handle handle;
@@ -67,13 +69,16 @@ START_TEST(test_units)
 	ck_assert_int_eq(NC_hold(NULL, NC_cache_id(&handle), &hold), 0);
 	ranges[0] = (struct NC_range){.id = NC_cache_id(&handle), .offset = 10, .length = 20};
 	ranges[1] = (struct NC_range){.id = NC_cache_id(&handle), .offset = 0, .length = UNIT};
-	op = (struct loop_send){.tail = {"tail", 4}};
-	op.message = (struct NC_send)NC_SEND_INIT(.header = "header", .header_length = 6,
-						  .ranges = ranges, .range_count = 2,
-						  .holds = &hold, .hold_count = 1);
+	op = (struct loop_send){0};
+	op.message =
+		(struct NC_send)NC_SEND_INIT(.header = "header", .header_length = 6,
+					     .ranges = ranges, .range_count = 2, .holds = &hold,
+					     .hold_count = 1, .texts = texts, .text_count = 4);
 	length = 0;
 	want("header", 6);
+	want("first", 5);
 	want(bytes + 10, 20);
+	want("between", 7);
 	want(bytes, UNIT);
 	want("tail", 4);
 	check();

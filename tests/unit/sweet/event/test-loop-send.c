@@ -113,7 +113,9 @@ START_TEST(test_plain_calls)
 	outlet_open(&outlet, 16384, 16384);
 	outlet.send.message.header = "head";
 	outlet.send.message.header_length = 4;
-	outlet.send.tail = (struct iovec){data, length};
+	outlet.send.text = (struct NC_text){.data = data, .length = length};
+	outlet.send.message.texts = &outlet.send.text;
+	outlet.send.message.text_count = 1;
 	call(&runner, outlet_begin, &outlet);
 	settle(&runner);
 	SEEN(outlet.calls == 0);
@@ -181,8 +183,9 @@ START_TEST(test_turns)
 		outlet.send.message.header = "head";
 		outlet.send.message.header_length = 4;
 		outlet.send.message.flags |= NC_SEND_CLOSE;
-		if (posix)
-			outlet.send.tail = (struct iovec){data, length};
+		outlet.send.text = (struct NC_text){data, length, 3};
+		outlet.send.message.texts = &outlet.send.text;
+		outlet.send.message.text_count = posix;
 		if (round < 2) {
 			call(&runner, outlet_begin, &outlet);
 			read_exactly(outlet.peer, got, total);
@@ -224,10 +227,10 @@ struct flood {
 	bool over;
 };
 
-static ssize_t take_all(int socket, const struct NC_send *message, const struct iovec *tail)
+static ssize_t take_all(int socket, const struct NC_send *message)
 {
 	(void)socket;
-	return (ssize_t)(message->ranges[0].length + tail->iov_len - message->skip);
+	return (ssize_t)(message->ranges[0].length - message->skip);
 }
 
 static void flood_turn(struct loop_task *task)

@@ -181,7 +181,9 @@ START_TEST(test_others)
 		set_message(&outlet, id, length[i]);
 		outlet.send.message.skip = 0;
 		outlet.send.message.flags = i == 3 ? NC_SEND_MORE : 0;
-		outlet.send.tail = (struct iovec){"tail", i == 2 ? 4 : 0};
+		outlet.send.text = (struct NC_text){"tail", 4, 1};
+		outlet.send.message.texts = &outlet.send.text;
+		outlet.send.message.text_count = i == 2;
 		call(&runner, outlet_begin, &outlet);
 		AWAIT(outlet.calls == i + 1);
 		after = counts_now();
