@@ -54,6 +54,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/membership/test-disposal \
 	tests/unit/libnabc/membership/test-grant-ops \
 	tests/unit/libnabc/membership/test-handle \
+	tests/unit/libnabc/membership/test-handle-grow \
 	tests/unit/libnabc/membership/test-handle-huge \
 	tests/unit/libnabc/membership/test-handle-read \
 	tests/unit/libnabc/membership/test-handle-sums \

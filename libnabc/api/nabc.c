@@ -211,6 +211,15 @@ int NC_alloc(NC_handle *handle, size_t size, size_t fraglen)
 	return NC_unit_alloc(NULL, handle, size, fraglen, NC_KIND_AUTO, 0);
 }
 
+int NC_unit_grow(NC_handle *handle, size_t size)
+{
+	struct NC_cache *cache = (struct NC_cache *)(void *)nc_handle_filling(handle);
+
+	if (is_filling(handle))
+		nc_transmit_reap(&cache->transmit);
+	return (int)nc_api_result(nc_handle_grow(handle, size));
+}
+
 int NC_free(NC_handle *handle)
 {
 	return (int)nc_api_result(nc_handle_free(handle));

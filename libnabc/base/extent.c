@@ -88,6 +88,18 @@ int64_t nc_extent_take(struct nc_extent *extent, uint32_t count)
 	return -ENOMEM;
 }
 
+int nc_extent_take_at(struct nc_extent *extent, uint32_t first, uint32_t count)
+{
+	if (first > extent->pages || count > extent->pages - first ||
+	    next(extent, first, first + count, 1) != first + count)
+		return -ENOMEM;
+	mark(extent, first, count, 1);
+	extent->used += count;
+	if (first == extent->hint)
+		extent->hint = first + count;
+	return 0;
+}
+
 void nc_extent_give(struct nc_extent *extent, uint32_t first, uint32_t count)
 {
 	assert(count && first < extent->pages && count <= extent->pages - first);

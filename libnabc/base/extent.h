@@ -26,6 +26,9 @@ void nc_extent_fini(struct nc_extent *extent);
  * Returns its first page, or -ENOMEM.
  */
 int64_t nc_extent_take(struct nc_extent *extent, uint32_t count);
+
+/* Takes these pages.  Returns 0, or -ENOMEM: one of them is in use, or there is none. */
+int nc_extent_take_at(struct nc_extent *extent, uint32_t first, uint32_t count);
 void nc_extent_give(struct nc_extent *extent, uint32_t first, uint32_t count);
 
 #endif

@@ -224,6 +224,13 @@ void nc_imports_trim(struct nc_unit *unit, size_t extent)
 		nc_store_trim(store, unit, extent);
 }
 
+int nc_imports_grow(struct nc_unit *unit, size_t extent)
+{
+	int error = nc_store_grow(unit->store, extent, false);
+
+	return error ? error : nc_store_extend(unit->store, unit, extent);
+}
+
 /* Sets what the owner keeps of the unit that it has just got. */
 static int set_kept(struct nc_imports *imports, size_t id, const struct nc_insertion *with)
 {

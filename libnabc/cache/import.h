@@ -50,6 +50,9 @@ void nc_imports_abandon(struct nc_imports *imports, struct nc_unit *unit);
 /* As nc_member_trim(). */
 void nc_imports_trim(struct nc_unit *unit, size_t extent);
 
+/* As nc_member_grow(). */
+int nc_imports_grow(struct nc_unit *unit, size_t extent);
+
 /*
  * Freezes the unit and passes it to the owner; on failure the caller still owns it,
  * frozen, and the owner of the cache does not have it.  The priority and the lifetime are

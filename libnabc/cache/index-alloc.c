@@ -140,6 +140,35 @@ int nc_index_leave_buffer(struct nc_index *index, struct nc_unit *unit, size_t f
 	return keep(index, unit, filled, nc_store_use_arena(unit->store, filled));
 }
 
+/* Whether a new unit of that layout would have the kind of memory that this one has. */
+static bool keeps_kind(const struct nc_index *index, const struct nc_unit *unit,
+		       const struct nc_layout *layout, enum NC_kind kind)
+{
+	const struct nc_layout *old = &unit->layout;
+
+	return suits_kernel(index, old, kind) == suits_kernel(index, layout, kind) &&
+	       (kind != NC_KIND_AUTO || unit->store->kind == NC_KIND_KERNEL ||
+		choose_kind(index, old->size) == choose_kind(index, layout->size));
+}
+
+int nc_index_grow(struct nc_index *index, struct nc_unit *unit, const struct nc_layout *layout,
+		  enum NC_kind kind)
+{
+	int error = -EXDEV;
+
+	if (layout->size > index->max_unit)
+		return -EFBIG;
+	if (layout->extent == unit->layout.extent)
+		return 0;
+	if (is_import(index, unit))
+		error = nc_imports_grow(unit, layout->extent);
+	else if (keeps_kind(index, unit, layout, kind))
+		error = nc_member_grow(&index->own, unit, layout->extent);
+	if (error && error != -EXDEV)
+		nc_diagnostics_report_error(&index->diagnostics, error);
+	return error;
+}
+
 void nc_index_trim(struct nc_index *index, struct nc_unit *unit, size_t extent)
 {
 	if (is_import(index, unit))

@@ -148,6 +148,13 @@ void nc_index_abandon(struct nc_index *index, struct nc_unit *unit);
  */
 int nc_index_leave_buffer(struct nc_index *index, struct nc_unit *unit, size_t filled);
 
+/*
+ * Gives a unit, allocated with that kind, the memory for a longer layout where it is.
+ * Returns 0, -EFBIG, or errors of nc_member_grow().
+ */
+int nc_index_grow(struct nc_index *index, struct nc_unit *unit, const struct nc_layout *layout,
+		  enum NC_kind kind);
+
 /* Before the insert of a unit that became shorter: see nc_member_trim(). */
 void nc_index_trim(struct nc_index *index, struct nc_unit *unit, size_t extent);
 

@@ -426,6 +426,8 @@ ssize_t NC_socksend(int sock_fd, size_t cache_id, size_t offset, size_t len);
 /* flags: NC_UNIT_* */
 int NC_unit_alloc(NC_cache *cache, NC_handle *handle, size_t size, size_t fraglen,
 		  enum NC_kind kind, unsigned flags);
+/* Makes a unit that is being filled longer, which may move it: NC_fragment()'s memory is invalid. */
+int NC_unit_grow(NC_handle *handle, size_t size);
 int NC_free(NC_handle *handle);
 ssize_t NC_unit_read(NC_handle *handle, int fd, size_t len, size_t handle_offset);
 ssize_t NC_write(NC_handle *handle, const void *data, size_t len, size_t handle_offset);

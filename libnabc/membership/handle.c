@@ -120,7 +120,11 @@ int nc_handle_alloc(NC_handle *handle, struct nc_index *index, size_t size, size
 		nc_index_abandon(index, unit);
 		return error;
 	}
-	*in = (struct nc_handle){.magic = magic(in), .index = index, .unit = unit, .size = size};
+	*in = (struct nc_handle){.magic = magic(in),
+				 .index = index,
+				 .unit = unit,
+				 .size = size,
+				 .kind = (uint32_t)kind};
 	return 0;
 }
 
@@ -154,7 +158,7 @@ static void fill_to(struct nc_handle *in, size_t end)
 	whole = end == in->size ? layout->fragments : end / layout->fraglen;
 	if (whole > in->summed && nc_unit_checksum_kept(in->unit)) {
 		nc_unit_checksum_compute(in->unit, in->summed, whole);
-		in->summed = whole;
+		in->summed = (uint32_t)whole;
 	}
 }
 
@@ -393,6 +397,68 @@ int nc_handle_vprintf(NC_handle *handle, size_t offset, const char *format, va_l
 	return (int)written;
 }
 
+/* Copies the filled prefix to a new unit with the longer layout, and ends the old one. */
+static int move(struct nc_handle *in, const struct nc_layout *layout)
+{
+	struct nc_unit *old = in->unit, *unit;
+	size_t run, end = in->filled ? nc_layout_at(layout, in->filled - 1, &run) + 1 : 0;
+	int error = nc_index_alloc(in->index, layout, (enum NC_kind)in->kind, &unit);
+
+	if (error)
+		return error;
+	nc_unit_checksum_move(old, unit);
+	in->unit = unit;
+	in->prepared = 0;
+	prepare(in, end);
+	memcpy(nc_unit_base(unit), nc_unit_base(old), end);
+	nc_index_abandon(in->index, old);
+	return 0;
+}
+
+/* Lengthens the memory of the unit.  Its checksums have the new length already. */
+static int lengthen(struct nc_handle *in, const struct nc_layout *layout)
+{
+	size_t prepared = nc_store_prepared(in->unit, in->prepared);
+	int error = nc_index_grow(in->index, in->unit, layout, (enum NC_kind)in->kind);
+
+	if (error == -EXDEV)
+		return move(in, layout);
+	if (!error) {
+		in->prepared = prepared;
+		in->unit->layout.size = layout->size;
+	}
+	return error;
+}
+
+int nc_handle_grow(NC_handle *handle, size_t size)
+{
+	struct nc_layout layout;
+	struct nc_handle *in;
+	uint32_t fragments;
+	int error = check_filling(handle, &in);
+
+	if (error || size <= in->size)
+		return error;
+	if (size > in->index->max_unit)
+		return -EFBIG;
+	error = nc_layout_init(&layout, size, in->unit->layout.fraglen);
+	if (error)
+		return error;
+	fragments = in->unit->layout.fragments;
+	error = nc_unit_checksum_lengthen(in->unit, layout.fragments);
+	if (error)
+		return error;
+	error = lengthen(in, &layout);
+	if (error) {
+		nc_unit_checksum_shorten(in->unit, fragments);
+		return error;
+	}
+	in->size = size;
+	/* The checksum of the last fragment was that of a shorter one. */
+	in->summed = (uint32_t)smaller(in->summed, in->filled / layout.fraglen);
+	return 0;
+}
+
 /* Truncates the unit to length bytes, and gives back the memory behind them. */
 static void shorten(struct nc_handle *in, size_t length)
 {
@@ -403,7 +469,7 @@ static void shorten(struct nc_handle *in, size_t length)
 	nc_unit_checksum_shorten(in->unit, (uint32_t)last + 1);
 	in->direct_to = smaller(in->direct_to, layout->fragments);
 	in->direct_from = smaller(in->direct_from, in->direct_to);
-	in->summed = smaller(in->summed, last);
+	in->summed = (uint32_t)smaller(in->summed, last);
 	if (nc_layout_init(&shorter, length, layout->fraglen) == 0 &&
 	    shorter.extent < layout->extent)
 		nc_index_trim(in->index, in->unit, shorter.extent);

@@ -20,7 +20,9 @@ struct nc_handle {
 	size_t size;
 	size_t filled; /* length of the prefix that was written */
 	size_t id;     /* 0 before insert */
-	size_t summed; /* number of leading fragments with an up-to-date checksum; 0: computed later */
+	/* number of leading fragments with an up-to-date checksum; 0: computed later */
+	uint32_t summed;
+	uint32_t kind; /* enum NC_kind, as it was requested */
 	/* Fragments [from, to) to which the caller has pointers: checksummed at insert, if at all. */
 	size_t direct_from, direct_to;
 	size_t prepared; /* length of the prefix of memory whose pages were selected: see store.h */
@@ -30,6 +32,12 @@ static_assert(sizeof(struct nc_handle) <= sizeof(NC_handle), "fits into the publ
 
 int nc_handle_alloc(NC_handle *handle, struct nc_index *index, size_t size, size_t fraglen,
 		    enum NC_kind kind, unsigned flags);
+
+/*
+ * Makes the unit longer, where it is or by moving it.  Returns 0 also for a size that it has
+ * already; -EFBIG: over max_unit; errors of nc_handle_alloc(), and nothing has changed.
+ */
+int nc_handle_grow(NC_handle *handle, size_t size);
 int nc_handle_free(NC_handle *handle);
 ssize_t nc_handle_read(int fd, NC_handle *handle, size_t offset, size_t length);
 ssize_t nc_handle_write(NC_handle *handle, size_t offset, const void *data, size_t length);

@@ -26,17 +26,17 @@
 #define MADV_COLLAPSE 25
 #endif
 
-/* Maps where huge pages are possible: addresses aligned like the offsets in the file. */
-static void *map_aligned(int fd, size_t size, int protection, int flags)
+/* Reserves addresses for size bytes and a huge page more. */
+static char *reserve(size_t size)
 {
-	char *room = mmap(NULL, size + NC_HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	size_t before;
-	void *base;
+	return mmap(NULL, size + NC_HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
 
-	if (room == MAP_FAILED)
-		return MAP_FAILED;
-	before = -(uintptr_t)room % NC_HUGE_PAGE;
-	base = mmap(room + before, size, protection, flags | MAP_FIXED, fd, 0);
+/* Returns what is mapped at the first huge page of the room, and frees the rest of it. */
+static void *keep_aligned(char *room, void *base, size_t size)
+{
+	size_t before = -(uintptr_t)room % NC_HUGE_PAGE;
+
 	if (base == MAP_FAILED) {
 		munmap(room, size + NC_HUGE_PAGE);
 		return MAP_FAILED;
@@ -45,6 +45,31 @@ static void *map_aligned(int fd, size_t size, int protection, int flags)
 		munmap(room, before);
 	munmap(room + before + size, NC_HUGE_PAGE - before);
 	return base;
+}
+
+/* Maps where huge pages are possible: addresses aligned like the offsets in the file. */
+static void *map_aligned(int fd, size_t size, int protection, int flags)
+{
+	char *room = reserve(size);
+	size_t before = -(uintptr_t)room % NC_HUGE_PAGE;
+	void *base;
+
+	if (room == MAP_FAILED)
+		return MAP_FAILED;
+	base = mmap(room + before, size, protection, flags | MAP_FIXED, fd, 0);
+	return keep_aligned(room, base, size);
+}
+
+/* Makes a mapping of old bytes one of size bytes, at such an address. */
+static void *remap_aligned(void *base, size_t old, size_t size)
+{
+	char *room = reserve(size);
+	size_t before = -(uintptr_t)room % NC_HUGE_PAGE;
+	int flags = MREMAP_MAYMOVE | MREMAP_FIXED;
+
+	if (room == MAP_FAILED)
+		return MAP_FAILED;
+	return keep_aligned(room, mremap(base, old, size, flags, room + before), size);
 }
 
 static int map(struct nc_segment *segment, int fd, size_t size, bool huge)
@@ -159,6 +184,32 @@ int nc_segment_shrink(struct nc_segment *segment, size_t size)
 	if (segment->pin)
 		nc_pin_closed(segment->pin, behind, segment->locked);
 	segment->size = size;
+	return 0;
+}
+
+int nc_segment_grow(struct nc_segment *segment, size_t size, bool huge)
+{
+	size_t old = segment->size;
+	int error = set_size(segment->fd, size);
+	void *base;
+
+	if (error)
+		return error;
+	huge = huge && size >= NC_HUGE_PAGE;
+	base = huge ? remap_aligned(segment->base, old, size)
+		    : mremap(segment->base, old, size, MREMAP_MAYMOVE);
+	if (base == MAP_FAILED) {
+		error = -errno;
+		(void)set_size(segment->fd, old);
+		return error;
+	}
+	segment->base = base;
+	segment->size = size;
+	segment->huge = huge;
+	if (segment->pin) {
+		nc_pin_closed(segment->pin, old, segment->locked);
+		segment->locked = nc_pin_lock(segment->pin, base, size, false);
+	}
 	return 0;
 }
 

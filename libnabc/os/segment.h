@@ -56,6 +56,12 @@ int nc_segment_create_sizable(struct nc_segment *segment, size_t size, bool huge
  */
 int nc_segment_shrink(struct nc_segment *segment, size_t size);
 
+/*
+ * Appends zeroes, up to size bytes; the base may change.  huge: huge pages are wanted.  The rest as
+ * nc_segment_shrink().
+ */
+int nc_segment_grow(struct nc_segment *segment, size_t size, bool huge);
+
 /* Seals a sizable segment against growing and shrinking, as nc_segment_create() does. */
 void nc_segment_fix_size(struct nc_segment *segment);
 

@@ -83,6 +83,13 @@ int nc_member_adopt(struct nc_member *member, const struct nc_segment *segment,
 void nc_member_trim(struct nc_member *member, struct nc_unit *unit, size_t extent);
 
 /*
+ * Gives a unit that is being filled more memory behind it.  Its bytes stay, nc_unit_base() may
+ * change.  Returns 0; -EXDEV: it must move to other memory; -ENOMEM and others as
+ * nc_member_alloc(), and nothing has changed.
+ */
+int nc_member_grow(struct nc_member *member, struct nc_unit *unit, size_t extent);
+
+/*
  * Does what can fail of an insertion and can be undone, before any step that cannot.  For the
  * owner's member, or an insertion that has only a hold.  Returns 0 or -ENOMEM.
  */

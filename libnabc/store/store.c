@@ -296,6 +296,31 @@ int nc_store_shrink(struct nc_store *store, size_t size)
 	return 0;
 }
 
+int nc_store_extend(struct nc_store *store, struct nc_unit *unit, size_t extent)
+{
+	size_t end = unit->at + unit->layout.extent, more = extent - unit->layout.extent;
+	uint32_t page = (uint32_t)((end - store->first) / NC_PAGE);
+
+	if (has_runs(store) && nc_extent_take_at(&store->extent, page, (uint32_t)(more / NC_PAGE)))
+		return -ENOMEM;
+	if (end + more > store->appended)
+		store->appended = end + more;
+	store->live += more;
+	unit->layout.extent = extent;
+	return 0;
+}
+
+int nc_store_grow(struct nc_store *store, size_t size, bool huge)
+{
+	if (store->buffered && size <= store->device->put_max && size <= NC_DEVICE_BUFFER) {
+		store->segment.size = size;
+		return 0;
+	}
+	if (store->kind == NC_KIND_KERNEL)
+		return -EXDEV;
+	return nc_segment_grow(&store->segment, size, huge && store->kind != NC_KIND_SEALED);
+}
+
 void nc_store_enter(struct nc_store *store, struct nc_units *units, struct nc_unit *unit,
 		    uint64_t at)
 {
@@ -352,6 +377,15 @@ size_t nc_store_prepare(const struct nc_unit *unit, size_t prepared)
 	if (nc_segment_collapse(&unit->store->segment, unit->at + prepared))
 		return SIZE_MAX;
 	return prepared + NC_HUGE_PAGE;
+}
+
+size_t nc_store_prepared(const struct nc_unit *unit, size_t prepared)
+{
+	size_t first, end;
+
+	if (!own_blocks(unit, &first, &end))
+		return 0;
+	return prepared < end ? prepared : end;
 }
 
 void nc_store_prepare_last(const struct nc_unit *unit)

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "base/extent.h"
+#include "base/fragment.h"
 #include "os/segment.h"
 #include "policy/cleaning.h"
 #include "store/unit.h"
@@ -137,6 +138,14 @@ void nc_store_trim(struct nc_store *store, struct nc_unit *unit, size_t extent);
  */
 int nc_store_shrink(struct nc_store *store, size_t size);
 
+/*
+ * The opposites.  nc_store_extend() takes the pages behind the unit; -ENOMEM: one of
+ * them is in use.  nc_store_grow() may change the store's base; -EXDEV: the unit must
+ * move to other memory.
+ */
+int nc_store_extend(struct nc_store *store, struct nc_unit *unit, size_t extent);
+int nc_store_grow(struct nc_store *store, size_t size, bool huge);
+
 /* Enters the unit at an offset from nc_store_take(); removes it. */
 void nc_store_enter(struct nc_store *store, struct nc_units *units, struct nc_unit *unit,
 		    uint64_t at);
@@ -153,6 +162,9 @@ void nc_store_leave(struct nc_store *store, struct nc_units *units, struct nc_un
  * the unit is being filled.
  */
 size_t nc_store_prepare(const struct nc_unit *unit, size_t prepared);
+
+/* Call it before the unit grows where it is: how much is prepared after that. */
+size_t nc_store_prepared(const struct nc_unit *unit, size_t prepared);
 void nc_store_prepare_last(const struct nc_unit *unit);
 
 /* Whether no unit uses the memory behind this one. */

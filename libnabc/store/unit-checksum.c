@@ -82,6 +82,37 @@ void nc_unit_checksum_shorten(struct nc_unit *unit, uint32_t fragments)
 	}
 }
 
+int nc_unit_checksum_lengthen(struct nc_unit *unit, uint32_t fragments)
+{
+	bool outside = nc_unit_sums_outside(unit);
+	size_t had = unit->layout.fragments * (size_t)unit->sum_size;
+	size_t size = fragments * (size_t)unit->sum_size;
+	void *sums;
+
+	if (nc_unit_checksum_kept(unit) && size > NC_UNIT_SUMS_INLINE) {
+		sums = outside ? realloc(unit->sums, size) : malloc(size);
+		if (!sums)
+			return -ENOMEM;
+		if (!outside)
+			memcpy(sums, unit->sum16, had);
+		unit->sums = sums;
+	}
+	unit->layout.fragments = fragments;
+	return 0;
+}
+
+void nc_unit_checksum_move(struct nc_unit *from, struct nc_unit *to)
+{
+	to->sum_size = from->sum_size;
+	memcpy(to->sum16, from->sum16, sizeof(to->sum16));
+	atomic_store_explicit(&to->summed,
+			      atomic_load_explicit(&from->summed, memory_order_relaxed),
+			      memory_order_relaxed);
+	from->sum_size = 0;
+	from->sums = NULL;
+	atomic_store_explicit(&from->summed, NC_SUMS_NONE, memory_order_relaxed);
+}
+
 static size_t fragment_length(const struct nc_layout *layout, size_t index)
 {
 	return index + 1 < layout->fragments ? layout->fraglen

@@ -50,6 +50,15 @@ int nc_unit_checksum_keep(struct nc_unit *unit);
 /* Truncates the unit to that many fragments; their checksums remain, if there are any. */
 void nc_unit_checksum_shorten(struct nc_unit *unit, uint32_t fragments);
 
+/*
+ * The opposite: the new fragments' checksums are undefined.  Returns 0, or -ENOMEM: nothing
+ * has changed.
+ */
+int nc_unit_checksum_lengthen(struct nc_unit *unit, uint32_t fragments);
+
+/* Moves the kind, and the checksums, to a new unit with as many fragments and without a kind. */
+void nc_unit_checksum_move(struct nc_unit *from, struct nc_unit *to);
+
 /* Recomputes the checksums of fragments [first, end), if the unit keeps them already. */
 void nc_unit_checksum_compute(struct nc_unit *unit, size_t first, size_t end);
 

@@ -88,9 +88,12 @@ START_TEST(test_final_length)
 		struct NC_stat stat;
 		uint32_t sum;
 
-		ck_assert_int_eq(NC_unit_alloc(cache, &handle, 10000, 1000,
+		ck_assert_int_eq(NC_unit_alloc(cache, &handle, i % 2 ? 10000 : 100, 1000,
 					       i / 21 ? NC_KIND_RECYCLED : NC_KIND_APPENDED, 0),
 				 0);
+		ck_assert_int_eq(NC_unit_grow(&handle, 10000), 0);
+		ck_assert_int_eq(NC_unit_grow(&handle, 100), 0);
+		FAILS(NC_unit_grow(&handle, SIZE_MAX), EFBIG);
 		memset(wanted, 0, sizeof(wanted));
 		pattern_fill(wanted, i, 0, full);
 		ck_assert_int_eq(NC_write(&handle, wanted, full, 0), (ssize_t)full);
@@ -99,6 +102,7 @@ START_TEST(test_final_length)
 		FAILS(NC_unit_insert(&handle, 10001), ERANGE);
 		ck_assert_int_eq(NC_unit_insert(&handle, length), 0);
 		FAILS(NC_unit_insert(&handle, length), EALREADY);
+		FAILS(NC_unit_grow(&handle, 20000), EALREADY);
 		ck_assert_int_eq(NC_stat(cache, NC_cache_id(&handle), &stat, sizeof(stat)), 0);
 		ck_assert_uint_eq(stat.size, length);
 		ck_assert_uint_eq(stat.fragments, (length + 999) / 1000);
