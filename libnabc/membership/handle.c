@@ -365,6 +365,11 @@ int nc_handle_extent(NC_handle *handle, size_t *size, size_t *filled)
 	return error;
 }
 
+size_t nc_handle_most(const NC_handle *handle)
+{
+	return ((const struct nc_handle *)(const void *)handle)->index->max_unit;
+}
+
 int nc_handle_vprintf(NC_handle *handle, size_t offset, const char *format, va_list arguments)
 {
 	char small[512], *text = small;

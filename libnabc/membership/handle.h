@@ -59,6 +59,9 @@ ssize_t nc_handle_copy(NC_handle *handle, size_t offset, void *to, size_t length
  */
 int nc_handle_extent(NC_handle *handle, size_t *size, size_t *filled);
 
+/* Returns the largest size that nc_handle_grow() permits.  The handle has a unit. */
+size_t nc_handle_most(const NC_handle *handle);
+
 /*
  * Inserts the first length bytes as the unit; NC_WHOLE: all.  Gives back the memory
  * behind them.  Returns -ERANGE if length is 0 or more than the size, errors of

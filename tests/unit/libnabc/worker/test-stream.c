@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,11 +52,26 @@ static void check_content(NC_handle *handle, const char *text, size_t length)
 	free(got);
 }
 
+/* What every process sees of an inserted unit. */
+static void check_held(size_t id, const unsigned char *expected, size_t length)
+{
+	unsigned char *got = must_alloc(length);
+	struct nc_view view;
+
+	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
+	ck_assert_uint_eq(view.unit->layout.size, length);
+	copy_unit(view.unit, got);
+	ck_assert_mem_eq(got, expected, length);
+	ck_assert_int_eq(nc_index_release(&cache, id), 0);
+	free(got);
+}
+
 START_TEST(test_refused)
 {
 	static const char *const wrong[] = {"",	  "x",	 "rw", "r++",	      "w+x",
-					    "+w", "abb", "rm", "w,ccs=UTF-8", "wee"};
-	static const char *const right[] = {"r", "r+", "w", "w+", "a", "a+", "rb+", "r+b", "wbe+"};
+					    "+w", "abb", "rm", "w,ccs=UTF-8", "wgg"};
+	static const char *const right[] = {"r",   "r+",  "w",	  "w+", "a",	"a+",
+					    "rb+", "r+b", "wbe+", "wg", "a+gb", "wge"};
 	NC_handle handle = {{0}};
 
 	open_cache();
@@ -293,6 +309,70 @@ START_TEST(test_random)
 }
 END_TEST
 
+/* Lines, until the unit is as long as it may be; all lines before that are in it. */
+START_TEST(test_grows)
+{
+	static const char *const modes[] = {"wg", "ag", "w+g"};
+	unsigned char *expected = must_alloc(MIB + PAGE);
+
+	for (unsigned i = 0; i < 3; i++) {
+		size_t written = 0, size, filled;
+		NC_handle handle;
+		FILE *file;
+		int error = 0;
+
+		open_cache();
+		must_alloc_unit(&handle, 10, i * 1448, NC_KIND_AUTO);
+		file = must_open(&handle, modes[i]);
+		while (!error) {
+			char line[64];
+			int length = snprintf(line, sizeof(line), "line at %zu\n", written);
+
+			if (fputs(line, file) < 0 || fflush(file) == EOF) {
+				error = errno;
+				break;
+			}
+			memcpy(expected + written, line, (size_t)length);
+			written += (size_t)length;
+			ck_assert_int_eq(nc_handle_extent(&handle, &size, &filled), 0);
+			ck_assert_uint_eq(filled, written);
+			ck_assert_uint_le(size, written < MIB / 2 ? 2 * written + 64 : MIB);
+		}
+		ck_assert_int_eq(error, EFBIG);
+		ck_assert_uint_gt(written, MIB - 64);
+		(void)fclose(file);
+		ck_assert_int_eq(nc_handle_insert(&handle, written), 0);
+		check_held(nc_handle_id(&handle), expected, written);
+		ck_assert_int_eq(nc_handle_free(&handle), 0);
+		nc_index_fini(&cache);
+	}
+	free(expected);
+}
+END_TEST
+
+/* Behind the end: zeroes, up to the first byte that is written there. */
+START_TEST(test_grows_behind_a_gap)
+{
+	unsigned char expected[50005] = {0};
+	NC_handle handle;
+	FILE *file;
+
+	open_cache();
+	must_alloc_unit(&handle, 10, 0, NC_KIND_AUTO);
+	file = must_open(&handle, "w+g");
+	ck_assert_int_eq(fseek(file, (long)MIB + 1, SEEK_SET), -1);
+	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_int_eq(fseek(file, 50000, SEEK_SET), 0);
+	ck_assert_int_eq(fgetc(file), EOF);
+	ck_assert_int_eq(fputs("there", file) >= 0, 1);
+	ck_assert_int_eq(fclose(file), 0);
+	memcpy(expected + 50000, "there", 5);
+	ck_assert_int_eq(nc_handle_insert(&handle, 50005), 0);
+	check_held(nc_handle_id(&handle), expected, 50005);
+	nc_index_fini(&cache);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_refused);
@@ -301,6 +381,8 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_full);
 	tcase_add_test(tcase, test_handle_ends);
 	tcase_add_test(tcase, test_random);
+	tcase_add_test(tcase, test_grows);
+	tcase_add_test(tcase, test_grows_behind_a_gap);
 }
 
 RUN_SUITE("stream", fill)
