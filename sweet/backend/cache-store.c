@@ -295,9 +295,8 @@ static struct piece finish_copy(NC_handle *handle, bool good, size_t length)
 {
 	struct piece copy = {0};
 
-	if (good && NC_insert(handle) == 0)
-		(void)piece_hold_range(
-			&copy, (struct NC_range){.id = NC_cache_id(handle), .length = length});
+	if (good)
+		(void)piece_insert(&copy, handle, length);
 	(void)NC_free(handle);
 	return copy;
 }

@@ -17,9 +17,10 @@
 static struct read_buffer *enter(struct read_buffer *buffer, NC_handle *handle, size_t length,
 				 int *error)
 {
+	struct NC_insert_options options = NC_INSERT_OPTIONS_INIT(.hold = &buffer->hold);
 	size_t size;
 
-	if (NC_unit_insert(handle, length) < 0) {
+	if (NC_unit_insert_with(handle, length, &options) < 0) {
 		*error = -ENOMEM;
 		(void)NC_free(handle);
 		free(buffer);
@@ -27,14 +28,13 @@ static struct read_buffer *enter(struct read_buffer *buffer, NC_handle *handle, 
 	}
 	/* The id is known to nobody else: only this hold keeps the unit. */
 	buffer->id = NC_cache_id(handle);
-	*error = NC_hold(NULL, buffer->id, &buffer->hold) < 0 ? -errno : 0;
 	(void)NC_destroy(NULL, buffer->id);
 	(void)NC_free(handle);
-	buffer->data = *error ? NULL : NC_data(&buffer->hold, &size, 0);
+	*error = 0;
+	buffer->data = NC_data(&buffer->hold, &size, 0);
 	if (!buffer->data || size < length) {
-		if (!*error)
-			(void)NC_release(&buffer->hold);
-		*error = -ENOMEM; /* evicted meanwhile */
+		(void)NC_release(&buffer->hold);
+		*error = -ENOMEM;
 		free(buffer);
 		return NULL;
 	}

@@ -179,10 +179,8 @@ static int hand_part(struct request_spool *upload, struct spool_unit *part)
 {
 	struct transaction *transaction = upload->call->transaction;
 	struct NC_hold hold;
-	int error =
-		NC_insert(&part->handle) < 0 || NC_hold(NULL, NC_cache_id(&part->handle), &hold) < 0
-			? -errno
-			: 0;
+	struct NC_insert_options options = NC_INSERT_OPTIONS_INIT(.hold = &hold);
+	int error = NC_unit_insert_with(&part->handle, NC_WHOLE, &options) < 0 ? -errno : 0;
 	size_t unit = error ? 0 : NC_cache_id(&part->handle);
 
 	part->taken = true;

@@ -39,20 +39,16 @@ static void text_finish(struct transaction *transaction)
 /* Makes a piece of the bytes, in a unit whose id no other code knows. */
 static int make_unit(const char *data, size_t length, struct piece *piece)
 {
-	struct NC_range range = {.length = length};
 	NC_handle handle;
 	int error = 0;
 
 	if (NC_unit_alloc(NULL, &handle, length, 0, NC_KIND_RECYCLED, NC_UNIT_UNSUMMED) < 0)
 		return -errno;
-	if (NC_write(&handle, data, length, 0) != (ssize_t)length || NC_insert(&handle) < 0)
+	if (NC_write(&handle, data, length, 0) != (ssize_t)length ||
+	    piece_insert(piece, &handle, length) < 0)
 		error = -errno;
-	if (!error) {
-		range.id = NC_cache_id(&handle);
-		if (piece_hold_range(piece, range) < 0)
-			error = -ENOMEM; /* evicted meanwhile */
-		(void)NC_destroy(NULL, range.id);
-	}
+	else
+		(void)NC_destroy(NULL, NC_cache_id(&handle));
 	(void)NC_free(&handle);
 	return error;
 }

@@ -121,6 +121,22 @@ static inline int piece_hold_range(struct piece *piece, struct NC_range range)
 	return 0;
 }
 
+/*
+ * Inserts the filled unit, and makes a piece of all of it, with a hold.  Returns 0, or -1 with
+ * errno.
+ */
+static inline int piece_insert(struct piece *piece, NC_handle *handle, size_t length)
+{
+	struct NC_hold hold;
+	struct NC_insert_options options = NC_INSERT_OPTIONS_INIT(.hold = &hold);
+
+	if (NC_unit_insert_with(handle, length, &options) < 0)
+		return -1;
+	*piece = piece_range((struct NC_range){.id = NC_cache_id(handle), .length = length}, hold);
+	piece->release = piece_release_hold;
+	return 0;
+}
+
 /* Ends what the piece owns: afterwards it is none, and may be released again. */
 static inline void piece_release(struct piece *piece)
 {

@@ -144,11 +144,10 @@ static int fill(struct reading *reading, enum reading_way way, bool wait)
 /* Inserts the unit into the cache, and holds it until all waiters have it. */
 static int insert(struct reading *reading, size_t *id, struct NC_hold *hold)
 {
-	if (NC_insert(&reading->handle) < 0)
+	struct NC_insert_options options = NC_INSERT_OPTIONS_INIT(.hold = hold);
+
+	if (NC_unit_insert_with(&reading->handle, NC_WHOLE, &options) < 0)
 		return -errno;
-	/* Already evicted: there is no memory. */
-	if (NC_hold(NULL, NC_cache_id(&reading->handle), hold) < 0)
-		return -ENOMEM;
 	*id = NC_cache_id(&reading->handle);
 	return 0;
 }

@@ -199,6 +199,7 @@ ssize_t body_take(struct body *body, const char *data, size_t length)
 
 int body_unit(struct body *body, size_t *id, struct NC_hold *hold)
 {
+	struct NC_insert_options options = NC_INSERT_OPTIONS_INIT(.hold = hold);
 	size_t length = body->gathered;
 	NC_handle handle;
 	int error = 0;
@@ -211,7 +212,7 @@ int body_unit(struct body *body, size_t *id, struct NC_hold *hold)
 	if (NC_unit_alloc(NULL, &handle, length, 0, NC_KIND_SEALED, NC_UNIT_UNSUMMED) < 0)
 		return -errno;
 	if (NC_write(&handle, body->content, length, 0) != (ssize_t)length ||
-	    NC_insert(&handle) < 0 || NC_hold(NULL, NC_cache_id(&handle), hold) < 0)
+	    NC_unit_insert_with(&handle, NC_WHOLE, &options) < 0)
 		error = -errno;
 	else
 		*id = NC_cache_id(&handle);
