@@ -40,7 +40,7 @@ packages=$(${PKG_CONFIG:-pkg-config} --cflags glib-2.0 liburing) || exit 1
 # As lines "TOOL KIND FILE" followed by ":LINE: MESSAGE".
 [ "$versions" != "$recorded" ] || $cppcheck -j "$cpus" -q --std=c11 --enable=warning,performance,portability -D_GNU_SOURCE \
 	--library=gnu,posix -Ilibnabc/include -Ilibnabc -Isweet -Ikernel-shim \
-	--template='cppcheck {id} {file}:{line}: {message}' libnabc libnabc-glib nabcctl sweet \
+	--template='cppcheck {id} {file}:{line}: {message}' libnabc libnabc-fcgi libnabc-glib nabcctl sweet \
 	>"$folder/found" 2>&1 || exit 1
 
 # Each source separately, as it is compiled.
@@ -48,7 +48,7 @@ flags="-std=gnu11 -D_GNU_SOURCE -DPACKAGE_VERSION=\"0\" $packages"
 analyse="$compiler $flags -O1 -fanalyzer -c -o /dev/null"
 [ "$versions" = "$recorded" ] || analyse=:
 compile="$clang $flags -Wall -Wextra -Werror -fsyntax-only"
-ls libnabc/*/*.c libnabc-glib/*.c nabcctl/*.c sweet/*/*.c | xargs -P "$cpus" -I{} sh -c '
+ls libnabc/*/*.c libnabc-fcgi/*.c libnabc-glib/*.c nabcctl/*.c sweet/*/*.c | xargs -P "$cpus" -I{} sh -c '
 	case $1 in
 	sweet/* | nabcctl/*) includes="-Isweet -Ilibnabc/include" ;;
 	*) includes="-Ilibnabc/include -Ilibnabc -Ikernel-shim" ;;

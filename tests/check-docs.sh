@@ -23,7 +23,7 @@ import shutil
 import subprocess
 import sys
 
-FOLDERS = ("libnabc", "libnabc-glib", "nabcctl", "sweet", "kernel-shim", "tests", "bench", "man", "doc",
+FOLDERS = ("libnabc", "libnabc-fcgi", "libnabc-glib", "nabcctl", "sweet", "kernel-shim", "tests", "bench", "man", "doc",
            "cgi-examples", "examples")
 names = {name for folder in FOLDERS for _, _, files in os.walk(folder) for name in files}
 pages = {name for name in names if re.fullmatch(r".*\.[1-8]", name)}

@@ -31,7 +31,7 @@ trap 'rm -f "$faults"' EXIT
 # Builds lie in folders of the tree, with sources that they have made.
 sources()
 {
-	for folder in bench cgi-examples examples kernel-shim libnabc libnabc-glib nabcctl sweet tests; do
+	for folder in bench cgi-examples examples kernel-shim libnabc libnabc-fcgi libnabc-glib nabcctl sweet tests; do
 		[ ! -d "$folder" ] || find "$folder" -name '*.[ch]' ! -path sweet/handler/status-html.c
 	done
 }

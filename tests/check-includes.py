@@ -32,9 +32,9 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 IWYU = os.environ.get("IWYU", "iwyu")
-PARTS = ("libnabc", "libnabc-glib", "nabcctl", "sweet", "cgi-examples", "examples", "bench", "tests")
+PARTS = ("libnabc", "libnabc-fcgi", "libnabc-glib", "nabcctl", "sweet", "cgi-examples", "examples", "bench", "tests")
 FOLDERS = (
-    ("-I", ("libnabc", "sweet", "nabcctl", "bench", "bench/load", "tests/unit", "tests/fuzz")),
+    ("-I", ("libnabc", "libnabc-fcgi", "sweet", "nabcctl", "bench", "bench/load", "tests/unit", "tests/fuzz")),
     # Their check.h and guest.h must not stand before those of others.
     ("-iquote", ("tests/torture", "tests/faults", "bench/kernel", "tests/kernel")),
     # As system headers, which are included with <>.

@@ -21,7 +21,7 @@ import re
 import sys
 
 LIST = "tests/covered-by.txt"
-FOLDERS = ("libnabc", "libnabc-glib", "nabcctl", "sweet")
+FOLDERS = ("libnabc", "libnabc-fcgi", "libnabc-glib", "nabcctl", "sweet")
 # A build inside the source tree writes it there.
 GENERATED = {"sweet/handler/status-html.c"}
 wrong = []

@@ -41,7 +41,7 @@ def values(text, functions):
 
 
 defined, texts, own = collections.defaultdict(set), {}, collections.defaultdict(set)
-for part in ("libnabc", "libnabc-glib", "nabcctl", "sweet"):
+for part in ("libnabc", "libnabc-fcgi", "libnabc-glib", "nabcctl", "sweet"):
     for path in sorted(glob.glob(f"{part}/**/*.c", recursive=True)):
         with open(path) as file:
             texts[path] = NO_CODE.sub(" ", file.read())

@@ -21,7 +21,8 @@ import glob
 import re
 import sys
 
-PUBLIC = ("libnabc/include/", "libnabc-glib/", "bench/")
+PUBLIC = ("libnabc/include/", "libnabc-fcgi/interface.h", "libnabc-glib/",
+          "bench/")
 # What CPUs without extensions run, for tests on all others.
 EXCEPT = {"nc_checksum_plain", "nc_crc32c_add_plain"}
 NO_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:[^"\\\n]|\\.)*"', re.S)
@@ -29,7 +30,7 @@ NO_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:[^"\\\n]|\\.)*"', re.S)
 DECLARED = re.compile(r"^(?!static|typedef|_Static_assert|#|\s)[\w *]*?\b(\w+)\([^;{]*\)[^;{]*;", re.M)
 
 words, declared = collections.Counter(), {}
-for part in ("libnabc", "libnabc-glib", "nabcctl", "sweet", "bench"):
+for part in ("libnabc", "libnabc-fcgi", "libnabc-glib", "nabcctl", "sweet", "bench"):
     for path in sorted(glob.glob(f"{part}/**/*.[ch]", recursive=True)):
         with open(path) as file:
             text = NO_CODE.sub(" ", file.read())

@@ -40,7 +40,7 @@ def check_name(place, name, known):
             wrong.append(f"{place}: {name}: say {known[part]}")
 
 
-FOLDERS = ("libnabc", "libnabc-glib", "nabcctl", "sweet", "tests/unit")
+FOLDERS = ("libnabc", "libnabc-fcgi", "libnabc-glib", "nabcctl", "sweet", "tests/unit")
 # A type, a function that is defined or declared at the front of a line, or an enumerator.
 NAMES = re.compile(r"^(?:static |extern |inline |const )*(?:struct|enum|union) (\w+)|^[\w*\s]*?\b(\w+)\(", re.M)
 for folder in FOLDERS:

@@ -351,6 +351,12 @@ SWEET_UNITS = \
 	tests/unit/sweet/upstream/test-upstream-link-http \
 	tests/unit/sweet/upstream/test-upstream-table
 
+FCGI_UNITS = \
+	tests/unit/libnabc-fcgi/test-fcgx-stream \
+	tests/unit/libnabc-fcgi/test-head \
+	tests/unit/libnabc-fcgi/test-input \
+	tests/unit/libnabc-fcgi/test-mode \
+	tests/unit/libnabc-fcgi/test-output
 GLIB_UNITS = tests/unit/libnabc-glib/test-glib
 CTL_UNITS = \
 	tests/unit/nabcctl/test-ctl \
@@ -370,14 +376,14 @@ if HAVE_CHECK
 check_PROGRAMS += $(NABC_UNITS) tests/unit/worker-fixture
 TESTS += $(NABC_UNITS)
 if SWEET
-check_PROGRAMS += $(GLIB_UNITS) $(SWEET_UNITS) $(CTL_UNITS) $(BENCH_UNITS)
-TESTS += $(GLIB_UNITS) $(SWEET_UNITS) $(CTL_UNITS) $(BENCH_UNITS)
+check_PROGRAMS += $(FCGI_UNITS) $(GLIB_UNITS) $(SWEET_UNITS) $(CTL_UNITS) $(BENCH_UNITS)
+TESTS += $(FCGI_UNITS) $(GLIB_UNITS) $(SWEET_UNITS) $(CTL_UNITS) $(BENCH_UNITS)
 endif
 endif
 
 # All units, without what only other tests use.
-unit-programs: $(NABC_UNITS) $(GLIB_UNITS) $(SWEET_UNITS) $(CTL_UNITS) $(BENCH_UNITS) \
-	tests/unit/worker-fixture $(FUZZ_TARGETS)
+unit-programs: $(NABC_UNITS) $(FCGI_UNITS) $(GLIB_UNITS) $(SWEET_UNITS) $(CTL_UNITS) \
+	$(BENCH_UNITS) tests/unit/worker-fixture $(FUZZ_TARGETS)
 .PHONY: unit-programs
 
 tests_unit_worker_fixture_SOURCES = \
@@ -389,6 +395,13 @@ tests_unit_worker_fixture_SOURCES = \
 # The kernel module's calls, for its model.
 tests/unit/libnabc/%: private more_cppflags = -I$(srcdir)/kernel-shim
 tests/unit/libnabc/%: private more_cflags = $(CHECK_CFLAGS)
+
+# The objects of the library, in which a test stands for the server.
+tests/unit/libnabc-fcgi/%: private more_cppflags = -I$(srcdir)/libnabc-fcgi
+tests/unit/libnabc-fcgi/%: private more_cflags = $(CHECK_CFLAGS)
+tests/unit/libnabc-fcgi/%: private LDADD = libnabc-fcgi/libnabc-fcgi-internal.la \
+	libnabc/libnabc.la $(CHECK_LIBS) -lpthread
+$(FCGI_UNITS): libnabc-fcgi/libnabc-fcgi-internal.la libnabc/libnabc.la
 
 # Through the public calls alone, so that it links what is installed.
 tests/unit/libnabc-glib/%: private more_cppflags = -I$(srcdir)/libnabc-glib
@@ -467,6 +480,8 @@ tests_system_worker_told_LDFLAGS = $(AM_LDFLAGS) -static
 tests_system_worker_stream_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS)
 tests_system_worker_stream_LDADD = libnabc/libnabc.la $(GLIB_LIBS)
 tests_system_worker_stream_LDFLAGS = $(AM_LDFLAGS) -static
+# Programs of libfcgi, which the tests compile.
+EXTRA_DIST += tests/system/fcgi-obey.c
 EXTRA_DIST += \
 	tests/system/bench-torture/test_bench.py \
 	tests/system/bench-torture/test_bench_absent.py \
@@ -682,6 +697,7 @@ EXTRA_DIST += \
 	tests/system/upstream-http/test_upstream_http_websocket.py \
 	tests/system/upstream-http/test_upstream_names.py \
 	tests/system/workers/test_behind.py \
+	tests/system/workers/test_fcgi_preload.py \
 	tests/system/workers/test_generate.py \
 	tests/system/workers/test_held_workers.py \
 	tests/system/workers/test_pools.py \
@@ -838,6 +854,7 @@ EXTRA_DIST += \
 	tests/unit/dav-fixture.h \
 	tests/unit/device-model.h \
 	tests/unit/docroot-fixture.h \
+	tests/unit/fcgi-link-fixture.h \
 	tests/unit/fcgi-pair.h \
 	tests/unit/file-cache-fixture.h \
 	tests/unit/handle-fixture.h \

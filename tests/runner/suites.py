@@ -124,7 +124,7 @@ def checks(context, suite):
     yield context.job(suite, "check-format", [context.script("tests", "check-format.sh")])
 
 
-PRODUCT = ("libnabc", "libnabc-glib", "nabcctl", "sweet", "cgi-examples", "examples")
+PRODUCT = ("libnabc", "libnabc-fcgi", "libnabc-glib", "nabcctl", "sweet", "cgi-examples", "examples")
 
 
 def check_includes(context, suite, folders):

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: MIT
+"""Programs of libfcgi, unchanged, as workers: libnabc-fcgi is preloaded.  A pool beside it runs the
+same program by FastCGI, and both must answer alike."""
+
+import hashlib
+import http.client
+import os
+import re
+import subprocess
+
+import pytest
+
+from client import Client, http_connection, request
+from files import KB, MB, pattern
+from server import BUILD, TIMEOUT, sanitized
+
+pytestmark = [
+    pytest.mark.needs("fcgiapp.h"),
+    pytest.mark.skipif(bool(sanitized()), reason="a sanitizer comes before all preloaded libraries"),
+]
+
+LIBRARY = os.path.join(BUILD, "libnabc-fcgi", ".libs", "libnabc-fcgi.so")
+SOURCES = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BOTH = "/worker", "/fastcgi"
+FASTCGI_ONLY = re.compile(
+    rb"DOCUMENT_ROOT=|REQUEST_SCHEME=|SERVER_ADDR=|REDIRECT_STATUS=|NABC_SERVER_PID=")
+
+
+def build(folder, name, *libraries):
+    program = folder / name
+    subprocess.run(["cc", "-O1", "-D_GNU_SOURCE", "-o", program, os.path.join(SOURCES, f"{name}.c"),
+                    *libraries, "-lfcgi", "-lpthread"], check=True, timeout=TIMEOUT)
+    return program
+
+
+@pytest.fixture(scope="module")
+def obey(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("obey"), "fcgi-obey")
+
+
+@pytest.fixture
+def run(tmp_path, start):
+    """run(program, keys...): a server with two pools of it, each of one process; keys are of the
+    pool of workers."""
+
+    def begin(program, threads=1, **keys):
+        keys = {"environment": f"LD_PRELOAD={LIBRARY}"} | keys
+        path = tmp_path / "sweet.conf"
+        path.write_text(
+            f"[sweet]\nlisten=127.0.0.1:0\nroot={tmp_path}\nthreads={threads}\nmax-body=0\n"
+            f"[pool worker]\nprotocol=worker\ncommand={program}\nprocesses=1\n"
+            + "".join(f"{key}={value}\n" for key, value in keys.items())
+            + f"[pool fastcgi]\nprotocol=fastcgi\ncommand={program}\nprocesses=1\n"
+            "[path /worker]\npool=worker\n[path /fastcgi]\npool=fastcgi\n"
+        )
+        return start(None, "--config", path, listen=None)
+
+    return begin
+
+
+@pytest.fixture
+def pair(run, obey):
+    return run(obey)
+
+
+def ask(port, target, method="GET", body=None, fields=()):
+    """A response without what differs between two of one program."""
+    connection = http_connection(port)
+    connection.request(method, target, body, dict(fields))
+    response = connection.getresponse()
+    lines = [f"{name}: {value}" for name, value in response.getheaders() if name != "Date"]
+    data = response.read()
+    connection.close()
+    return response.status, lines, data
+
+
+def cut_off(port, target):
+    """What came of a response whose end the server has not sent."""
+    connection = http_connection(port)
+    connection.request("GET", target)
+    with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
+        connection.getresponse().read()
+    connection.close()
+
+
+def alike(server, order, **how):
+    """Both pools answer an order in one way; returns status and body."""
+    ours, theirs = (ask(server.port, f"{path}?{order}", **how) for path in BOTH)
+    assert (ours[0], sorted(ours[1]), ours[2]) == (theirs[0], sorted(theirs[1]), theirs[2])
+    return ours[0], ours[2]
+
+
+def letters(length):
+    line = b"abcdefghijklmnopqrstuvwxyz\n"
+    return (line * (length // len(line) + 1))[:length]
+
+
+@pytest.mark.parametrize("order", ["once", "bytes", "in-place"])
+@pytest.mark.parametrize("length", [0, 1, KB, 16 * KB, 100 * KB, MB, 10 * MB])
+def test_pages(pair, order, length):
+    """Twice: the second page is written into memory of the first one's length."""
+    if order == "bytes":
+        length = min(length, 2 * MB)
+    for _ in range(2):
+        # FastCGI has no length of these pages: the server sends them in chunks.
+        ours = ask(pair.port, f"/worker?{order}={length}")
+        theirs = ask(pair.port, f"/fastcgi?{order}={length}")
+        assert (ours[0], ours[2]) == (theirs[0], theirs[2]) == (
+            200, b"p" * length if order == "in-place" else letters(length))
+        # A page without a length is sent as a whole, and then has one.
+        assert "Content-Type: text/plain" in ours[1]
+
+
+@pytest.mark.parametrize("order", [
+    "lines=0", "lines=1", "lines=100", "head=304", "head=204", "head=404", "head=200", "redirect",
+    "announce=10", "text", "none", "head=99", "head=1000",
+])
+def test_heads(pair, order):
+    """A head without a body, none, and a wrong one."""
+    ours, theirs = (ask(pair.port, f"{path}?{order}") for path in BOTH)
+    assert ours[0] == theirs[0]
+    # The server's page says which kind of program has failed.
+    assert ours[2] == theirs[2] or ours[0] == 502
+    names = [sorted(line for line in lines if re.match("(?i)x-|location", line))
+             for _, lines, _ in (ours, theirs)]
+    assert names[0] == names[1]
+    assert ask(pair.port, "/worker?once=3")[2] == b"abc"
+
+
+@pytest.mark.parametrize("length, body", [(5, b"01234"), (10, b"0123456789")])
+def test_announced_length(pair, length, body):
+    """The program's length is what the client gets."""
+    assert alike(pair, f"announce={length}") == (200, body)
+
+
+def test_announced_too_much(pair):
+    for path in BOTH:
+        assert ask(pair.port, f"{path}?announce=20")[0] == 502
+
+
+def test_head_request(pair):
+    for order in "once=100", "announce=10", "announce=20":
+        alike(pair, order, method="HEAD")
+
+
+@pytest.mark.parametrize("length", [0, 1, 100, 70000, 10 * MB])
+def test_upload(pair, length):
+    body = pattern(length)
+    status, back = ask(pair.port, "/worker?echo", "POST", body)[::2]
+    assert status == 200 and hashlib.sha256(back).digest() == hashlib.sha256(body).digest()
+    assert ask(pair.port, "/fastcgi?echo", "POST", body)[2] == body
+
+
+def test_chunked_upload(pair):
+    for path in BOTH:
+        with Client(pair.port) as client:
+            client.send(request(f"{path}?echo", "POST", "Transfer-Encoding: chunked\r\n"))
+            client.send(b"3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n")
+            assert client.response("POST").body == b"abcdefg"
+
+
+@pytest.mark.parametrize("body", [b"", b"one", b"one\ntwo\n", b"\n\n\n", b"x" * 250 + b"\nlast"])
+def test_lines(pair, body):
+    """Bytes that are put back, and differ from those that were read."""
+    status, lines, text = ask(pair.port, "/worker?read-lines", "POST", body)
+    assert status == 200 and text == ask(pair.port, "/fastcgi?read-lines", "POST", body)[2]
+
+
+def test_part_of_a_body(pair):
+    """The rest is not read, and the connection has its next request."""
+    for length in 3 * KB, 3 * MB:
+        for path in BOTH:
+            with Client(pair.port) as client:
+                body = pattern(length)
+                client.send(request(f"{path}?part=10", "POST", f"Content-Length: {length}\r\n") + body)
+                assert client.response("POST").body == body[:10]
+        assert ask(pair.port, "/worker?once=3")[2] == b"abc"
+
+
+def test_two_requests(pair):
+    """At once on one connection, and in a row on another."""
+    for path in BOTH:
+        with Client(pair.port) as client:
+            client.send(request(f"{path}?once=10") + request(f"{path}?bytes=5"))
+            assert client.response().body == letters(10)
+            assert client.response().body == letters(5)
+            assert client.get(f"{path}?head=304").status == 304
+            assert client.get(f"{path}?once=1").body == b"a"
+
+
+def test_variables(pair):
+    ours, theirs = (set(ask(pair.port, f"{path}?variables", fields={"X-Field": "1"})[2].split(b"\n"))
+                    for path in BOTH)
+    place = re.compile(rb"REMOTE_PORT=|SCRIPT_NAME=|REQUEST_URI=|DOCUMENT_URI=|PATH_|SCRIPT_FILENAME=")
+    kept = [{line for line in lines if not place.match(line)} for lines in (ours, theirs)]
+    # Those that workers do not get.
+    kept[1] = {line for line in kept[1] if not FASTCGI_ONLY.match(line)}
+    assert b"FCGI_ROLE=RESPONDER" in kept[0] and b"HTTP_X_FIELD=1" in kept[0]
+    assert kept[0] == kept[1]
+
+
+def test_errors(pair):
+    assert alike(pair, "complain=47") == (200, b"complained")
+    assert pair.errors.wait("complaint 47", 2)
+
+
+@pytest.mark.parametrize("length", [0, 100, 3 * MB])
+def test_exit(pair, length):
+    """In the middle of a response; the next process answers."""
+    pid = int(ask(pair.port, "/worker?pid")[2])
+    if length < MB:
+        assert ask(pair.port, f"/worker?leave={length}")[0] == 502
+    else:
+        cut_off(pair.port, f"/worker?leave={length}")
+    assert int(ask(pair.port, "/worker?pid")[2]) != pid
+
+
+def test_fork(pair):
+    """A child that a program forks in a request answers nothing, and does no harm."""
+    for _ in range(3):
+        assert ask(pair.port, "/worker?fork", "POST", b"body")[2] == b"0 from the parent"
+    assert pair.errors.wait("is a child of the worker and gets no requests")
+
+
+def test_client_leaves(pair):
+    for count in 1, 2:
+        with Client(pair.port) as client:
+            client.send(request("/worker?endless"))
+            assert client.head()
+        assert pair.errors.wait("the client has left", count)
+    assert ask(pair.port, "/worker?once=3")[2] == b"abc"
+
+
+def test_little_memory(run, obey):
+    """Pages larger than the worker's memory leave in pieces."""
+    server = run(obey, memory="1M")
+    for order in "once", "bytes":
+        assert ask(server.port, f"/worker?{order}={3 * MB}")[2] == letters(3 * MB)
