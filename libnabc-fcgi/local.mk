@@ -19,6 +19,9 @@ libnabc_fcgi_libnabc_fcgi_internal_la_SOURCES = \
 	libnabc-fcgi/real.c libnabc-fcgi/real.h \
 	libnabc-fcgi/request.c \
 	libnabc-fcgi/server-link.c libnabc-fcgi/server-link.h \
+	libnabc-fcgi/stdio-bytes.c \
+	libnabc-fcgi/stdio-file.c \
+	libnabc-fcgi/stdio-interface.h \
 	libnabc-fcgi/unit.c libnabc-fcgi/unit.h
 libnabc_fcgi_libnabc_fcgi_internal_la_CPPFLAGS = $(public_cppflags)
 

@@ -21,8 +21,8 @@ import glob
 import re
 import sys
 
-PUBLIC = ("libnabc/include/", "libnabc-fcgi/interface.h", "libnabc-glib/",
-          "bench/")
+PUBLIC = ("libnabc/include/", "libnabc-fcgi/interface.h", "libnabc-fcgi/stdio-interface.h",
+          "libnabc-glib/", "bench/")
 # What CPUs without extensions run, for tests on all others.
 EXCEPT = {"nc_checksum_plain", "nc_crc32c_add_plain"}
 NO_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:[^"\\\n]|\\.)*"', re.S)

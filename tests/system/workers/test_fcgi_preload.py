@@ -236,3 +236,28 @@ def test_little_memory(run, obey):
     server = run(obey, memory="1M")
     for order in "once", "bytes":
         assert ask(server.port, f"/worker?{order}={3 * MB}")[2] == letters(3 * MB)
+
+
+# --- fcgi_stdio.h --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def stdio(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("stdio"), "fcgi-stdio")
+
+
+def test_stdio(run, stdio):
+    server = run(stdio)
+    body = b"one\n>two\n\n" + b"x" * 100 + b"\nlast"
+    assert b"  2!>two\n" in alike(server, "lines", method="POST", body=body)[1]
+    alike(server, "lines")
+    for length in 1, 5000, 3 * MB:
+        body = pattern(length)
+        for path in BOTH:
+            assert ask(server.port, f"{path}?copy", "POST", body)[2] == body
+    assert alike(server, "file")[1].startswith(b"105 in a file")
+    alike(server, "error")
+    assert server.errors.wait("stdio complains", 2)
+    # Variables and counts are those of each request.
+    assert [alike(server, query)[1] for query in ("first", "finish", "third")] == [
+        b" 1 first", b" 2 finish", b" 3 third"]
