@@ -105,11 +105,13 @@ EXTRA_DIST += $(man3_MANS) $(man4_MANS) $(man7_MANS)
 more_man3 = man/NC_sender_source_new.3 man/NC_source_new.3
 more_man1 = man/nabcctl.1
 more_man5 = man/sweet.conf.5
+more_man7 = man/libnabc-fcgi.7
 more_man8 = man/sweet-experiments.8 man/sweet.8
-EXTRA_DIST += $(more_man1) $(more_man3) $(more_man5) $(more_man8)
+EXTRA_DIST += $(more_man1) $(more_man3) $(more_man5) $(more_man7) $(more_man8)
 if SWEET
 man1_MANS = $(more_man1)
 man3_MANS += $(more_man3)
 man5_MANS = $(more_man5)
+man7_MANS += $(more_man7)
 man8_MANS = $(more_man8)
 endif

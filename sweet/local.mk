@@ -415,6 +415,8 @@ EXTRA_DIST += sweet/handler/status.html
 
 sweet_libsweet_a_CPPFLAGS = $(public_cppflags) -I$(srcdir)/sweet \
 	-DPACKAGE_VERSION='"$(PACKAGE_VERSION)"' $(CODINGS_CPPFLAGS)
+# Where the libraries are that programs get by LD_PRELOAD.
+sweet/config/libsweet_a-pool-config.$(OBJEXT): private CPPFLAGS += -DPKGLIBDIR='"$(pkglibdir)"'
 coding_libs = $(ZSTD_LIBS) $(BROTLI_LIBS) $(ZLIB_LIBS)
 sweet_libsweet_a_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS) $(URING_CFLAGS) $(OPENSSL_CFLAGS) $(NGHTTP2_CFLAGS) \
 	$(PCRE2_CFLAGS) $(EXPAT_CFLAGS) $(ZSTD_CFLAGS) $(BROTLI_CFLAGS) $(ZLIB_CFLAGS) $(CURL_CFLAGS)

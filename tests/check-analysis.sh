@@ -44,7 +44,7 @@ packages=$(${PKG_CONFIG:-pkg-config} --cflags glib-2.0 liburing) || exit 1
 	>"$folder/found" 2>&1 || exit 1
 
 # Each source separately, as it is compiled.
-flags="-std=gnu11 -D_GNU_SOURCE -DPACKAGE_VERSION=\"0\" $packages"
+flags="-std=gnu11 -D_GNU_SOURCE -DPACKAGE_VERSION=\"0\" -DPKGLIBDIR=\"/usr/lib/nabc\" $packages"
 analyse="$compiler $flags -O1 -fanalyzer -c -o /dev/null"
 [ "$versions" = "$recorded" ] || analyse=:
 compile="$clang $flags -Wall -Wextra -Werror -fsyntax-only"

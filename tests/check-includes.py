@@ -42,7 +42,7 @@ FOLDERS = (
 LIBRARIES = ("glib-2.0", "gio-2.0", "liburing", "openssl", "libnghttp2", "check", "expat",
              "libcurl", "libpcre2-8", "zlib")
 DEFINED = ("_GNU_SOURCE", 'PACKAGE_VERSION="0"', "HAVE_ZSTD=1", "HAVE_BROTLI=1", "HAVE_ZLIB=1",
-           "HAVE_LIBFCGI=1",
+           "HAVE_LIBFCGI=1", 'PKGLIBDIR="/usr/lib/nabc"',
            # It aborts at vectors of the compiler's.
            "vector_size(bytes)=aligned(1)")
 # Other names of one header.

@@ -481,7 +481,7 @@ tests_system_worker_stream_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS)
 tests_system_worker_stream_LDADD = libnabc/libnabc.la $(GLIB_LIBS)
 tests_system_worker_stream_LDFLAGS = $(AM_LDFLAGS) -static
 # Programs of libfcgi, which the tests compile.
-EXTRA_DIST += tests/system/fcgi-obey.c tests/system/fcgi-stdio.c
+EXTRA_DIST += tests/system/fcgi-obey.c tests/system/fcgi-stdio.c tests/system/fcgi-threads.c
 EXTRA_DIST += \
 	tests/system/bench-torture/test_bench.py \
 	tests/system/bench-torture/test_bench_absent.py \

@@ -279,6 +279,7 @@ const struct key config_keys[] = {
 	{"user", POOL(user), .store = store_text, .least = 1},
 	{"group", POOL(group), .store = store_text, .least = 1},
 	{"directory", POOL(directory), .store = store_text, .least = 1},
+	{"preload", POOL(preload), .store = store_text, .least = 1},
 	{"environment", POOL(environment), .list = true, .otherwise = "", .store = store_list},
 	{"variable", POOL(variables), .list = true, .otherwise = "", .store = store_variables},
 	{"methods", POOL(methods), .list = true, .otherwise = "", .store = store_methods},

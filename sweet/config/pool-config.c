@@ -2,14 +2,21 @@
 /*
  * pool-config.c - see pool-config.h.
  */
+#include <errno.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <glib.h>
 
 #include "base/address.h"
 #include "base/balancer.h"
 #include "config/pool-config.h"
+
+#define PRELOAD "LD_PRELOAD="
+/* Where it is installed. */
+#define FCGI_LIBRARY PKGLIBDIR "/libnabc-fcgi.so"
 
 const char *const pool_protocols[] = {[POOL_WORKER] = "worker",
 				      [POOL_FASTCGI] = "fastcgi",
@@ -44,6 +51,7 @@ static void free_pool(struct pool_config *pool)
 	g_free(pool->group);
 	g_free(pool->directory);
 	g_strfreev(pool->environment);
+	g_free(pool->preload);
 	variables_free(&pool->variables);
 	g_strfreev(pool->methods);
 	g_strfreev(pool->accel);
@@ -145,6 +153,11 @@ static const char *missing(const struct pool_config *pool)
 		return "has a suffix, which is for scripts of FastCGI applications";
 	if (pool->hosts && pool->hosts[0] && !pool->suffix)
 		return "has hosts, which says whose files its suffix is about, but no suffix";
+	if (pool->preload && pool->protocol != POOL_WORKER)
+		return "has preload, which makes programs workers: set protocol=worker";
+	if (pool->preload && strcmp(pool->preload, "fcgi") != 0 &&
+	    !g_path_is_absolute(pool->preload))
+		return "has a preload that is neither fcgi nor the path of a library";
 	if (pool->accel && pool->accel[0] && pool->protocol == POOL_WORKER)
 		return "has accel, which is for other programs than workers";
 	if (pool->upgrade && pool->upgrade[0] && pool->protocol != POOL_HTTP)
@@ -209,6 +222,41 @@ static bool check_upstream(const struct pool_config *pool, char **why)
 	return false;
 }
 
+/* Returns the index of a variable in the environment, or that of its end. */
+static unsigned find_variable(char *const *environment, const char *name)
+{
+	unsigned i = 0;
+
+	while (environment && environment[i] && !g_str_has_prefix(environment[i], name))
+		i++;
+	return i;
+}
+
+/* Adds the library before those that the operator, or the server's environment, preloads. */
+static void add_preload(struct pool_config *pool)
+{
+	unsigned at = find_variable(pool->environment, PRELOAD), count = 0;
+	const char *others = getenv("LD_PRELOAD");
+	char *entry;
+
+	if (strcmp(pool->preload, "fcgi") == 0) {
+		g_free(pool->preload);
+		pool->preload = g_strdup(FCGI_LIBRARY);
+	}
+	while (pool->environment && pool->environment[count])
+		count++;
+	if (at < count)
+		others = pool->environment[at] + strlen(PRELOAD);
+	entry = g_strconcat(PRELOAD, pool->preload, others && *others ? ":" : NULL, others, NULL);
+	if (at < count) {
+		g_free(pool->environment[at]);
+	} else {
+		pool->environment = g_renew(char *, pool->environment, count + 2);
+		pool->environment[count + 1] = NULL;
+	}
+	pool->environment[at] = entry;
+}
+
 bool pool_config_finish(struct pool_config *pool, char **why)
 {
 	const char *wrong = missing(pool);
@@ -233,6 +281,8 @@ bool pool_config_finish(struct pool_config *pool, char **why)
 					       pool->label, pool->environment[i]);
 			return false;
 		}
+	if (pool->preload)
+		add_preload(pool);
 	return check_upstream(pool, why);
 }
 
@@ -247,6 +297,11 @@ bool pool_config_check(const struct pool_config *pool, char **why)
 					       pool->argv[0]);
 			return false;
 		}
+	}
+	if (pool->preload && access(pool->preload, R_OK) != 0) {
+		*why = g_strdup_printf("%s: preload: \"%s\" cannot be read: %s", pool->label,
+				       pool->preload, g_strerror(errno));
+		return false;
 	}
 	if (pool->folder && !g_file_test(pool->folder, G_FILE_TEST_IS_DIR)) {
 		*why = g_strdup_printf("%s: folder \"%s\": is not a folder", pool->label,
@@ -275,6 +330,7 @@ bool pool_config_same_program(const struct pool_config *one, const struct pool_c
 	       g_strcmp0(one->user, other->user) == 0 && g_strcmp0(one->group, other->group) == 0 &&
 	       g_strcmp0(one->directory, other->directory) == 0 &&
 	       same_lists(one->environment, other->environment) &&
+	       g_strcmp0(one->preload, other->preload) == 0 &&
 	       one->memory_limit == other->memory_limit && one->seccomp == other->seccomp;
 }
 

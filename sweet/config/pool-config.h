@@ -40,6 +40,7 @@ struct pool_config {
 	char *user, *group;   /* NULL: the server's */
 	char *directory;      /* working directory; NULL: the server's, or a CGI program's own */
 	char **environment;   /* NAME=VALUE */
+	char *preload;	      /* library for programs of libfcgi: "fcgi", then its path; NULL */
 	struct variables variables; /* of requests */
 	bool pass_authorization;
 	unsigned symlinks;   /* enum symlinks: to CGI programs */

@@ -7,6 +7,7 @@
  * anyway.
  */
 #include <limits.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include <glib.h>
@@ -119,6 +120,8 @@ long cgi_env_write(const struct gateway_pool *pool, const struct transaction *tr
 	const char *path = transaction->path;
 	char **of_path = variables_expand(&scope->variables, request_value, transaction);
 	char **of_pool = variables_expand(&settings->variables, request_value, transaction);
+	/* A program of libfcgi gets what it would get by FastCGI. */
+	bool is_fastcgi = settings->protocol == POOL_FASTCGI || settings->preload;
 	long length;
 	struct meta_context context = {
 		.script_name = script,
@@ -143,14 +146,14 @@ long cgi_env_write(const struct gateway_pool *pool, const struct transaction *tr
 	if (transaction->peer.tls)
 		context.tls_variables.at = tls_library->variables(transaction->peer.tls,
 								  &context.tls_variables.length);
-	if (settings->protocol != POOL_WORKER) {
+	if (settings->protocol != POOL_WORKER || is_fastcgi) {
 		context.document_root = folder;
 		context.request_scheme = transaction->peer.https ? "https" : "http";
 		context.local_addr = transaction->peer.server_addr;
 		context.redirect_status = 200;
 		context.server_pid = pool->gateway->pid;
 	}
-	if (settings->protocol == POOL_FASTCGI) {
+	if (is_fastcgi) {
 		skip = name_script(scope, path, skip, settings->script_suffix, script);
 		join(file, sizeof(file), (struct slice){folder, strlen(folder)},
 		     below_folder(scope, script));

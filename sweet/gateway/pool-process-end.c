@@ -41,6 +41,20 @@ static const char *name_of(const struct pool_process *process)
 
 /* --- how one has ended ------------------------------------------------------------------- */
 
+/*
+ * A program that has not got its library has no server: it ends as soon as it looks for one.  The
+ * loader and the program leave no other sign.
+ */
+static const char *preload_hint(const struct pool_process *process)
+{
+	uint64_t lived = loop_now_ms(loop_of(process)) - process->started_ms;
+
+	if (!process->pool->settings->preload || process->planned || lived >= POOL_PROCESS_LIVED_MS)
+		return "";
+	return "; if it has a libfcgi of its own, is linked statically, changes its user by "
+	       "set-user-ID, or does not use libfcgi, preload has no effect: use protocol=fastcgi";
+}
+
 /* Describes the end, to follow "has ended" in the message. */
 static void describe(const struct pool_process *process, int status, char *out, size_t size)
 {
@@ -90,8 +104,9 @@ void pool_process_log_end(const struct pool_process *process, int status)
 	program_log_read(gateway->program_log, name_of(process));
 	if (!gateway->closing)
 		log_at(is_alarming(process, status) ? LOG_LEVEL_WARNING : LOG_LEVEL_NOTICE,
-		       "worker %s[%u] (pid %d) has ended%s", name_of(process), process->number,
-		       atomic_load_explicit(&process->pid, memory_order_relaxed), how);
+		       "worker %s[%u] (pid %d) has ended%s%s", name_of(process), process->number,
+		       atomic_load_explicit(&process->pid, memory_order_relaxed), how,
+		       preload_hint(process));
 }
 
 /* --- killing one ------------------------------------------------------------------------ */

@@ -135,6 +135,7 @@ ELSEWHERE = {
         cgi-fastcgi/test_fastcgi_connections.py keep-connection queue
         cgi-fastcgi/test_fastcgi_units.py trust-cache-ids
         workers/test_worker_users.py user group seccomp memory
+        workers/test_fcgi_preload.py preload
         cgi-fastcgi/test_cgi_limits.py memory-limit timeout
         cgi-fastcgi/test_cgi_variables.py variable
         upstream-http/test_upstream_http_upgrade.py upgrade upgrade-timeout

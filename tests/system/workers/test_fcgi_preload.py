@@ -7,12 +7,13 @@ import http.client
 import os
 import re
 import subprocess
+import threading
 
 import pytest
 
 from client import Client, http_connection, request
 from files import KB, MB, pattern
-from server import BUILD, TIMEOUT, sanitized
+from server import BUILD, TIMEOUT, refuses, sanitized
 
 pytestmark = [
     pytest.mark.needs("fcgiapp.h"),
@@ -22,8 +23,6 @@ pytestmark = [
 LIBRARY = os.path.join(BUILD, "libnabc-fcgi", ".libs", "libnabc-fcgi.so")
 SOURCES = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BOTH = "/worker", "/fastcgi"
-FASTCGI_ONLY = re.compile(
-    rb"DOCUMENT_ROOT=|REQUEST_SCHEME=|SERVER_ADDR=|REDIRECT_STATUS=|NABC_SERVER_PID=")
 
 
 def build(folder, name, *libraries):
@@ -44,7 +43,7 @@ def run(tmp_path, start):
     pool of workers."""
 
     def begin(program, threads=1, **keys):
-        keys = {"environment": f"LD_PRELOAD={LIBRARY}"} | keys
+        keys = {"preload": LIBRARY} | keys
         path = tmp_path / "sweet.conf"
         path.write_text(
             f"[sweet]\nlisten=127.0.0.1:0\nroot={tmp_path}\nthreads={threads}\nmax-body=0\n"
@@ -191,12 +190,10 @@ def test_two_requests(pair):
 def test_variables(pair):
     ours, theirs = (set(ask(pair.port, f"{path}?variables", fields={"X-Field": "1"})[2].split(b"\n"))
                     for path in BOTH)
-    place = re.compile(rb"REMOTE_PORT=|SCRIPT_NAME=|REQUEST_URI=|DOCUMENT_URI=|PATH_|SCRIPT_FILENAME=")
-    kept = [{line for line in lines if not place.match(line)} for lines in (ours, theirs)]
-    # Those that workers do not get.
-    kept[1] = {line for line in kept[1] if not FASTCGI_ONLY.match(line)}
+    kept = [{line.replace(path.encode(), b"/") for line in lines if not line.startswith(b"REMOTE_PORT=")}
+            for path, lines in zip(BOTH, (ours, theirs))]
     assert b"FCGI_ROLE=RESPONDER" in kept[0] and b"HTTP_X_FIELD=1" in kept[0]
-    assert kept[0] == kept[1]
+    assert kept[0] == kept[1] and any(line.startswith(b"SCRIPT_FILENAME=") for line in kept[0])
 
 
 def test_errors(pair):
@@ -261,3 +258,58 @@ def test_stdio(run, stdio):
     # Variables and counts are those of each request.
     assert [alike(server, query)[1] for query in ("first", "finish", "third")] == [
         b" 1 first", b" 2 finish", b" 3 third"]
+
+
+# --- many threads --------------------------------------------------------------------------
+
+
+def test_threads(run, tmp_path):
+    """Each of eight threads accepts: requests of eight clients, bodies and pages of all lengths."""
+    server = run(build(tmp_path, "fcgi-threads"), threads=2)
+    failed = []
+
+    def visit(number):
+        try:
+            for length in (number, 1000 * number, 100 * KB + number, 3):
+                body = pattern(length)
+                for path in BOTH:
+                    answer = ask(server.port, path, "POST", body)
+                    assert answer[0] == 200 and answer[2] == body, (path, length)
+        except Exception as error:
+            failed.append(error)
+
+    clients = [threading.Thread(target=visit, args=(number,)) for number in range(8)]
+    for client in clients:
+        client.start()
+    for client in clients:
+        client.join()
+    assert not failed
+
+
+# --- what is no program of libfcgi ---------------------------------------------------------
+
+
+def test_own_libfcgi(tmp_path, obey, start):
+    """A program that has the functions in itself does not see the library, and the log says so."""
+    path = tmp_path / "sweet.conf"
+    path.write_text(f"[sweet]\nlisten=127.0.0.1:0\nroot={tmp_path}\n"
+                    f"[pool app]\ncommand=/bin/true\nprocesses=1\npreload={LIBRARY}\n"
+                    "[path /app]\npool=app\n")
+    server = start(None, "--config", path, listen=None)
+    assert server.errors.wait("has ended; if it has a libfcgi of its own")
+
+
+def test_plain(tmp_path, obey):
+    """Where no server started the program, libfcgi has all calls: as a CGI program it ends."""
+    done = subprocess.run([obey], env={"LD_PRELOAD": LIBRARY, "NABC_WORKER_FD": "0"}, check=False,
+                          stdin=subprocess.DEVNULL, timeout=TIMEOUT)
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize("keys, why", [
+    ("protocol=fastcgi\ncommand=true\npreload=fcgi", "has preload, which makes programs workers"),
+    ("command=true\npreload=other", "neither fcgi nor the path of a library"),
+    ("command=true\npreload=/nonexistent/library.so", "cannot be read"),
+])
+def test_refused(tmp_path, keys, why):
+    refuses(tmp_path, f"[pool p]\n{keys}\n[sweet]\nroot={tmp_path}\npool=p\n", why)

@@ -5,6 +5,7 @@
  */
 #include <glib.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "config/pool-config.h"
@@ -116,6 +117,61 @@ START_TEST(test_memory)
 		g_free(why);
 		pool_config_unref(pool);
 	}
+}
+END_TEST
+
+/* The library comes before those that the operator preloads. */
+START_TEST(test_preload)
+{
+	static const struct {
+		enum pool_protocol protocol;
+		const char *preload, *environment;
+		const char *entries; /* NULL: refused */
+	} cases[] = {
+		{POOL_WORKER, "/a/b.so", "", "LD_PRELOAD=/a/b.so"},
+		{POOL_WORKER, "/a/b.so", "A=1", "A=1;LD_PRELOAD=/a/b.so"},
+		{POOL_WORKER, "/a/b.so", "LD_PRELOAD=/c.so;A=1", "LD_PRELOAD=/a/b.so:/c.so;A=1"},
+		{POOL_WORKER, "/a/b.so", "LD_PRELOAD=", "LD_PRELOAD=/a/b.so"},
+		{POOL_WORKER, "b.so", "", NULL},
+		{POOL_WORKER, "other", "", NULL},
+		{POOL_FASTCGI, "fcgi", "", NULL},
+	};
+
+	unsetenv("LD_PRELOAD");
+	for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
+		struct pool_config *pool = pool_of(cases[i].protocol, "sh", NULL, NULL);
+		char *why = NULL, *entries;
+
+		g_strfreev(pool->environment);
+		pool->environment = g_strsplit(cases[i].environment, ";", 0);
+		pool->preload = g_strdup(cases[i].preload);
+		ck_assert_int_eq(pool_config_finish(pool, &why), cases[i].entries != NULL);
+		entries = g_strjoinv(";", pool->environment);
+		if (cases[i].entries)
+			ck_assert_str_eq(entries, cases[i].entries);
+		else
+			ck_assert_ptr_nonnull(strstr(why, "preload"));
+		g_free(entries);
+		g_free(why);
+		pool_config_unref(pool);
+	}
+}
+END_TEST
+
+START_TEST(test_preload_fcgi)
+{
+	struct pool_config *pool = pool_of(POOL_WORKER, "sh", NULL, NULL);
+	char *why = NULL;
+
+	pool->preload = g_strdup("fcgi");
+	ck_assert(pool_config_finish(pool, &why));
+	ck_assert(g_str_has_suffix(pool->preload, "/libnabc-fcgi.so"));
+	g_free(pool->preload);
+	pool->preload = g_strdup("/nonexistent/library.so");
+	ck_assert(!pool_config_check(pool, &why));
+	ck_assert_ptr_nonnull(strstr(why, "/nonexistent/library.so"));
+	g_free(why);
+	pool_config_unref(pool);
 }
 END_TEST
 
@@ -305,6 +361,8 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_names);
 	tcase_add_test(tcase, test_others);
 	tcase_add_test(tcase, test_memory);
+	tcase_add_test(tcase, test_preload);
+	tcase_add_test(tcase, test_preload_fcgi);
 	tcase_add_test(tcase, test_bounds);
 	tcase_add_test(tcase, test_commands);
 	tcase_add_test(tcase, test_folders);
