@@ -7,8 +7,9 @@
  * server and nothing else.  The first process owns the listening socket and only
  * waits; each child has one thread that accepts from that socket.  With a FOLDER the
  * body goes into a file there, and the server gets its path (X-Sendfile).  bench
- * compiles and starts it.
- * Usage: fcgi-generate SOCKET CHILDREN [FOLDER]
+ * compiles and starts it.  Without arguments the process has no children, and answers those who
+ * started it: by the socket that is its standard input, or as a worker with libnabc-fcgi.
+ * Usage: fcgi-generate [SOCKET CHILDREN [FOLDER]]
  */
 #include <errno.h>
 #include <fcgiapp.h>
@@ -177,8 +178,10 @@ int main(int argc, char **argv)
 	int started;
 	int i;
 
+	if (argc == 1)
+		return FCGX_Init() || serve(0, NULL);
 	if (count < 1 || count > CHILDREN_MAX) {
-		fprintf(stderr, "usage: fcgi-generate SOCKET CHILDREN [FOLDER]\n");
+		fprintf(stderr, "usage: fcgi-generate [SOCKET CHILDREN [FOLDER]]\n");
 		return 2;
 	}
 	/* Blocked before the first fork, so that no signal is missed below. */

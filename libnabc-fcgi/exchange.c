@@ -50,9 +50,12 @@ static void forget_all(void)
 	unlock_list();
 }
 
-static void watch_forks(void)
+/* Before the first fork: programs that manage processes of their own have accepted nothing by then. */
+static void __attribute__((constructor)) settle_at_load(void)
 {
-	(void)pthread_atfork(lock_list, unlock_list, forget_all);
+	fcgi_mode_settle();
+	if (fcgi_is_worker)
+		(void)pthread_atfork(lock_list, unlock_list, forget_all);
 }
 
 static void add(struct fcgi_exchange *exchange)
@@ -168,7 +171,6 @@ static void connect(struct fcgi_exchange *exchange, struct fcgi_request *owner)
 
 int fcgi_exchange_accept(struct fcgi_request *owner)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct fcgi_exchange *exchange = malloc(sizeof(*exchange));
 	int got;
 
@@ -176,7 +178,6 @@ int fcgi_exchange_accept(struct fcgi_request *owner)
 		return -ENOMEM;
 	exchange->block = NULL;
 	exchange->envp = NULL;
-	pthread_once(&once, watch_forks);
 	got = fcgi_link_accept(&exchange->request);
 	if (got <= 0) {
 		got = got ? -errno : -ECANCELED;

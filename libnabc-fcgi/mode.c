@@ -54,11 +54,6 @@ void fcgi_mode_settle(void)
 		snprintf(descriptor, sizeof(descriptor), "%s", text);
 }
 
-static void __attribute__((constructor)) settle_at_load(void)
-{
-	fcgi_mode_settle();
-}
-
 void fcgi_mode_restore(void)
 {
 	setenv("NABC_WORKER_FD", descriptor, 1);

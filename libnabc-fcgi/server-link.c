@@ -56,7 +56,7 @@ static void set_idle(void)
 	pthread_cond_signal(&link_state.is_idle);
 }
 
-/* At the first request: a program that forks before that can do so. */
+/* At the first request: until then, a program may still end, or say what it lacks. */
 static bool join(void)
 {
 	if (link_state.worker)

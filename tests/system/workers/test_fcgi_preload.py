@@ -25,10 +25,10 @@ SOURCES = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BOTH = "/worker", "/fastcgi"
 
 
-def build(folder, name, *libraries):
+def build(folder, name, sources=SOURCES):
     program = folder / name
-    subprocess.run(["cc", "-O1", "-D_GNU_SOURCE", "-o", program, os.path.join(SOURCES, f"{name}.c"),
-                    *libraries, "-lfcgi", "-lpthread"], check=True, timeout=TIMEOUT)
+    subprocess.run(["cc", "-O1", "-D_GNU_SOURCE", "-o", program, os.path.join(sources, f"{name}.c"),
+                    "-lfcgi", "-lpthread"], check=True, timeout=TIMEOUT)
     return program
 
 
@@ -258,6 +258,25 @@ def test_stdio(run, stdio):
     # Variables and counts are those of each request.
     assert [alike(server, query)[1] for query in ("first", "finish", "third")] == [
         b" 1 first", b" 2 finish", b" 3 third"]
+
+
+# --- the program of the benchmarks ---------------------------------------------------------
+
+
+def test_generate(run, tmp_path):
+    server = run(build(tmp_path, "fcgi-generate", os.path.join(SOURCES, "..", "..", "bench")))
+    for size in 0, 1, 10 * KB, 100 * KB, MB, 5 * MB:
+        status, body = alike(server, f"size={size}")
+        assert status == 200 and len(body) == size
+    assert alike(server, "size=x")[0] == 400
+
+
+def test_forks_first(run, tmp_path):
+    """A program that manages processes of its own: they get no requests, and the log says so."""
+    program = build(tmp_path, "fcgi-generate", os.path.join(SOURCES, "..", "..", "bench"))
+    server = run(f"{program} {tmp_path}/socket 2")
+    assert server.errors.wait("is a child of the worker and gets no requests")
+    assert server.errors.wait("worker worker.* has ended with status 1")
 
 
 # --- many threads --------------------------------------------------------------------------
