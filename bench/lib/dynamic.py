@@ -11,11 +11,11 @@ import tempfile
 
 from . import bars, load, report
 from .apache import ApacheFastCgi
-from .fastcgi import Responders
+from .fastcgi import Responders, compile_responder
 from .lighttpd import FILE_PROCESSES, LighttpdFastCgi
 from .nginx import NginxFastCgi
 from .process import Failure
-from .servers import Null, Row, Sweet, find_built, find_program, peer, present
+from .servers import SWEET_WORKERS, Null, Row, Sweet, find_built, find_program, peer, present
 
 PATTERN = b"abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-\n"
 SHARED_MEMORY = "/dev/shm"
@@ -78,6 +78,20 @@ class SweetFastCgi(Sweet):
         self.add_responders("/generate", Responders(context, self, processes))
 
 
+class SweetPreload(Sweet):
+    """The responders' program as workers: libnabc-fcgi is preloaded."""
+
+    def __init__(self, context, root):
+        super().__init__(context, root, context.io[0], CACHE_MIB, name="sweet-preload")
+        library = find_built(context.build, "libnabc-fcgi", ".libs", "libnabc-fcgi.so")
+        conf = os.path.join(self.directory, "sweet.conf")
+        with open(conf, "w") as file:
+            file.write(f"[pool preloaded]\nprotocol=worker\ncommand={compile_responder(context)}\n"
+                       f"processes={SWEET_WORKERS}\npreload={library}\n"
+                       "[path /generate]\npool=preloaded\n")
+        self.argv += ["--config", conf]
+
+
 class SweetCgi(Sweet):
     """A CGI program for each request: its body by cache id, or with plain=1 through its pipe."""
 
@@ -105,6 +119,7 @@ def start(context, root, sizes, connections):
              Way("sweet-cached", sweet, PAGE + "&cached=1"),
              Way("sweet-static", sweet, "/{size}.bin")]
     for make in (lambda: sweet_posix(context, root),
+                 lambda: SweetPreload(context, root),
                  lambda: SweetFastCgi(context, root, connections)):
         server = make()
         if context.start_if_possible(server):
@@ -164,7 +179,8 @@ def comparisons(case):
     wanted = [("sweet", best, BEST_PEER.get(size)), ("null", best, None),
               ("sweet", "sweet-posix", POSIX.get(size)),
               ("sweet-kept", "sweet-static", KEPT), ("sweet-cached", "sweet-static", KEPT),
-              ("sweet-fastcgi", "nginx-fastcgi", FASTCGI)]
+              ("sweet-fastcgi", "nginx-fastcgi", FASTCGI),
+              ("sweet-preload", "sweet", None), ("sweet-preload", best, None)]
     return [line for line in wanted if line[0] in runs and line[1] in runs]
 
 
