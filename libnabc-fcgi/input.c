@@ -84,7 +84,7 @@ static ssize_t next_run(struct fcgi_input *input, const void **data)
 static void input_fill(struct fcgi_stream *stream)
 {
 	struct fcgi_input *input = input_of(stream);
-	const void *data;
+	const void *data = NULL;
 	ssize_t run;
 
 	if (stream->is_closed)
@@ -106,15 +106,18 @@ static void keep_rest(struct fcgi_stream *stream, const void *data, ssize_t run)
 	size_t length = 0;
 	int error;
 
-	while (file && run > 0 && fwrite(data, 1, (size_t)run, file) == (size_t)run) {
+	if (!file) {
+		end(stream, errno);
+		return;
+	}
+	while (run > 0 && fwrite(data, 1, (size_t)run, file) == (size_t)run) {
 		length += (size_t)run;
 		run = next_run(input, &data);
 	}
-	if (file && run == 0 && fflush(file) == 0)
+	if (run == 0 && fflush(file) == 0)
 		memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE, fileno(file), 0);
 	error = errno;
-	if (file)
-		(void)fclose(file);
+	(void)fclose(file);
 	release(input);
 	if (memory == MAP_FAILED) {
 		end(stream, error);
