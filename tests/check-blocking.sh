@@ -55,7 +55,7 @@ sentence()
 declared()
 {
 	(cd "$srcdir" && for folder; do cat "$folder"/nabc*.h; done) | sed -e 's|/\*.*\*/||' |
-		awk '/^ ?\*|^\/\*|^[ \t]+\*|^#|typedef/ { next }
+		awk '/^ ?\*|^\/\*|^[ \t]+\*|^#|typedef|^template/ { next }
 		{
 			while (match($0, /NC_[a-z0-9_]+\(/)) {
 				print substr($0, RSTART, RLENGTH - 1)

@@ -334,7 +334,7 @@ static void run_loop(void)
 
 int main(int argc, char **argv)
 {
-	worker = NC_worker_open();
+	worker = NC_worker_open(NULL);
 	if (!worker)
 		die("worker-many: cannot join the server");
 	if (argc > 1 && strcmp(argv[1], "loop") == 0)

@@ -33,6 +33,14 @@ static int wait_in_purger(void *context, const char *name)
 	return (int)read(empty[0], &byte, 1);
 }
 
+static void wait_when_evicted(void *context, size_t id, size_t size, enum NC_eviction why)
+{
+	(void)id;
+	(void)size;
+	(void)why;
+	(void)wait_in_purger(context, NULL);
+}
+
 static long send_file(void)
 {
 	int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -73,6 +81,9 @@ static long send_unit(void)
 /* While a thread of the library runs the purger. */
 #define WITH_A_THREAD(CALL) CALL(NC_cache_close, THREAD, NC_cache_close(other))
 
+/* While a thread of the library tells the program of a unit. */
+#define WITH_AN_EVICTION(CALL) CALL(NC_cache_on_evict, THREAD, NC_cache_on_evict(other, NULL, NULL))
+
 /* A call is a row all the same. */
 #define NOT_MADE(UNTESTED) UNTESTED(NC_sendfile, FILE, "no test can stop a disk")
 
@@ -80,6 +91,7 @@ WITH_DESCRIPTORS(BLOCKING_DEFINE)
 WITH_A_PURGER(BLOCKING_DEFINE)
 WITH_AN_ATTACHMENT(BLOCKING_DEFINE)
 WITH_A_THREAD(BLOCKING_DEFINE)
+WITH_AN_EVICTION(BLOCKING_DEFINE)
 NOT_MADE(BLOCKING_UNTESTED)
 
 /* Reads and writes until the call has ended. */
@@ -214,12 +226,34 @@ START_TEST(test_with_a_thread)
 }
 END_TEST
 
+START_TEST(test_with_an_eviction)
+{
+	static const struct blocking_call calls[] = BLOCKING_ROWS(WITH_AN_EVICTION);
+	struct blocking_thread thread;
+
+	if (!blocking_is_shown())
+		return;
+	setup();
+	other = NC_cache_open(NULL);
+	ck_assert_int_eq(NC_cache_on_evict(other, wait_when_evicted, NULL), 0);
+	ck_assert_int_eq(NC_set_lifetime(other, insert(other, NC_KIND_RECYCLED), 1), 0);
+	await_purger();
+	blocking_start(&thread, calls[0].make);
+	blocking_await_sleep(&thread, calls[0].name);
+	serve_descriptors(&thread);
+	blocking_join(&thread, calls[0].name);
+	ck_assert_int_eq(NC_cache_close(other), 0);
+	teardown();
+}
+END_TEST
+
 static void fill_suite(TCase *tcase)
 {
 	tcase_add_test(tcase, test_with_descriptors);
 	tcase_add_test(tcase, test_with_a_purger);
 	tcase_add_test(tcase, test_with_an_attachment);
 	tcase_add_test(tcase, test_with_a_thread);
+	tcase_add_test(tcase, test_with_an_eviction);
 }
 
 RUN_SUITE("blocking-locks", fill_suite)

@@ -274,11 +274,21 @@ static long find_variable(void)
 	return value && strcmp(value, "B") == 0 ? 0 : -1;
 }
 
+static long parse_head(void)
+{
+	struct NC_response response = NC_RESPONSE_INIT(.status = 0);
+	char text[] = "Status: 404 Not Found\r\n\r\n";
+
+	return NC_response_headers_parse(&response, text, strlen(text));
+}
+
 /* The server has submitted many requests, of which the first is accepted and has a body. */
 #define AS_A_WORKER(CALL)                                                                          \
 	CALL(NC_worker_fd, NEVER, NC_worker_fd(worker) < 0 ? -1 : 0)                               \
 	CALL(NC_worker_accept, SERVER, accept_one())                                               \
 	CALL(NC_request_variable, NEVER, find_variable())                                          \
+	CALL(NC_response_headers_parse, NEVER, parse_head())                                       \
+	CALL(NC_response_headers_check, NEVER, NC_response_headers_check("A: b\r\n", 6, NULL))     \
 	CALL(NC_worker_gone, NEVER, NC_worker_gone(worker, &request))                              \
 	CALL(NC_worker_respond, NEVER, respond(own, 0, NC_RESPONSE_KEEP))                          \
 	CALL(NC_worker_respond, OWNER, respond(others, 0, NC_RESPONSE_KEEP))                       \

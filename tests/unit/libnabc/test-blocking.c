@@ -299,10 +299,13 @@ static long reap_sender(void)
 	CALL(NC_vprintf, NEVER, print_later(&with.plain, 1))                                       \
 	CALL(NC_fragment, NEVER, fragment())                                                       \
 	CALL(NC_stream, NEVER, stream())                                                           \
+	CALL(NC_unit_grow, NEVER, NC_unit_grow(&with.unsealed, 2 * SIZE))                          \
 	CALL(NC_insert, NEVER, NC_insert(&with.plain))                                             \
 	CALL(NC_insert, OWNER, NC_insert(&with.unsealed))                                          \
 	CALL(NC_unit_insert, NEVER, NC_unit_insert(&with.plain, 1))                                \
 	CALL(NC_unit_insert, OWNER, NC_unit_insert(&with.unsealed, 1))                             \
+	CALL(NC_unit_insert_with, NEVER, NC_unit_insert_with(&with.plain, 1, NULL))                \
+	CALL(NC_unit_insert_with, OWNER, NC_unit_insert_with(&with.unsealed, 1, NULL))             \
 	CALL(NC_cache_id, NEVER, NC_cache_id(&with.plain))                                         \
 	CALL(NC_destroy, NEVER, NC_destroy(cache, with.own))                                       \
 	CALL(NC_destroy, OWNER, NC_destroy(cache, with.given))                                     \

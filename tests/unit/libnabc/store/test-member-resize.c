@@ -37,7 +37,7 @@ static struct nc_unit *must_insert_short(size_t size, size_t length, enum NC_kin
 
 	shorten(unit, length);
 	ck_assert_ptr_eq(nc_unit_base(unit), base);
-	ck_assert_int_eq(nc_member_insert(&member, unit), 0);
+	ck_assert_int_eq(nc_member_insert(&member, unit, NULL), 0);
 	ck_assert_uint_eq(pattern_match(nc_unit_base(unit), unit->slot, 0, length), length);
 	return unit;
 }
@@ -54,13 +54,13 @@ static void check_shared(enum NC_kind kind)
 	shorten(first, 100);
 	ck_assert_uint_eq(first->layout.extent, PAGE);
 	ck_assert_uint_eq(first->store->live, live - 7 * PAGE);
-	ck_assert_int_eq(nc_member_insert(&member, first), 0);
+	ck_assert_int_eq(nc_member_insert(&member, first, NULL), 0);
 	third = must_fill(7 * PAGE, kind);
 	ck_assert_ptr_eq(nc_unit_base(third), nc_unit_base(first) + PAGE);
-	ck_assert_int_eq(nc_member_insert(&member, third), 0);
+	ck_assert_int_eq(nc_member_insert(&member, third, NULL), 0);
 	ck_assert_uint_eq(pattern_match(nc_unit_base(first), first->slot, 0, 100), 100);
 	ck_assert_uint_eq(pattern_match(nc_unit_base(second), second->slot, 0, 8 * PAGE), 8 * PAGE);
-	ck_assert_int_eq(nc_member_insert(&member, second), 0);
+	ck_assert_int_eq(nc_member_insert(&member, second, NULL), 0);
 	/* What was inserted is reused only if it is recycled. */
 	generation = nc_word_generation(nc_unit_word(first));
 	ck_assert_int_eq(nc_member_destroy(&member, first, generation), 0);
