@@ -31,6 +31,12 @@ static void *serve(void *unused)
 	if (FCGX_InitRequest(&request, 0, 0))
 		return unused;
 	while (accept_next(&request) >= 0) {
+		const char *query = FCGX_GetParam("QUERY_STRING", request.envp);
+
+		if (query && *query) {
+			FCGX_FPrintF(request.err, "begins: %s\n", query);
+			FCGX_FFlush(request.err);
+		}
 		FCGX_PutS("Content-Type: application/octet-stream\r\n\r\n", request.out);
 		while ((got = FCGX_GetStr(bytes, sizeof(bytes), request.in)) > 0)
 			FCGX_PutStr(bytes, got, request.out);

@@ -305,6 +305,22 @@ def test_threads(run, tmp_path):
     assert not failed
 
 
+def test_slow_uploads(run, tmp_path):
+    """Seven threads wait for the rest of their requests' bodies; the eighth has the next request."""
+    server = run(build(tmp_path, "fcgi-threads"), **{"request-buffering": "off"})
+    body, slow = pattern(4 * MB), [http_connection(server.port) for _ in range(7)]
+    for number, connection in enumerate(slow):
+        connection.putrequest("POST", f"/worker?{number}")
+        connection.putheader("Content-Length", len(body))
+        connection.endheaders(body[: 3 * MB])
+        assert server.errors.wait(f"begins: {number}")
+    assert ask(server.port, "/worker", "POST", b"whole")[2] == b"whole"
+    for connection in slow:
+        connection.send(body[3 * MB :])
+        assert connection.getresponse().read() == body
+        connection.close()
+
+
 # --- what is no program of libfcgi ---------------------------------------------------------
 
 
