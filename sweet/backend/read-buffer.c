@@ -89,25 +89,6 @@ static ssize_t read_little(int fd, NC_handle *handle)
 	return got;
 }
 
-/* Copies the first `length` bytes into a unit of that size: the cache may keep it for long. */
-static bool fit(NC_handle *fitting, NC_handle *handle, size_t length)
-{
-	size_t at = 0, part;
-
-	if (make_unit(fitting, length) < 0)
-		return false;
-	for (size_t i = 0; at < length; i++, at += part) {
-		const void *bytes = NC_fragment(handle, i, &part);
-
-		part = MIN(part, length - at);
-		if (NC_write(fitting, bytes, part, at) != (ssize_t)part) {
-			(void)NC_free(fitting);
-			return false;
-		}
-	}
-	return true;
-}
-
 static ssize_t read_available(int fd, NC_handle *handle, size_t expected)
 {
 	int there = (int)MIN(expected, READ_BUFFER_MAX);
@@ -125,7 +106,7 @@ static ssize_t read_available(int fd, NC_handle *handle, size_t expected)
 
 struct read_buffer *read_buffer_read(int fd, size_t expected, int *error)
 {
-	NC_handle handle = {0}, fitting = {0};
+	NC_handle handle = {0};
 	bool little = expected && expected <= READ_BUFFER_MIN;
 	struct read_buffer *buffer = malloc(sizeof(*buffer));
 	ssize_t got = -1;
@@ -138,12 +119,8 @@ struct read_buffer *read_buffer_read(int fd, size_t expected, int *error)
 		free(buffer);
 		return NULL;
 	}
-	if (little || (size_t)got >= expected / 2 || !fit(&fitting, &handle, (size_t)got)) {
-		buffer = enter(buffer, &handle, (size_t)got, error);
-	} else {
-		(void)NC_free(&handle);
-		buffer = enter(buffer, &fitting, (size_t)got, error);
-	}
+	/* Of a unit that is larger than what came, the cache gets the rest back. */
+	buffer = enter(buffer, &handle, (size_t)got, error);
 	if (!buffer)
 		*error = -ENOBUFS;
 	return buffer;
