@@ -4,7 +4,6 @@
  */
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,7 +16,7 @@ bool fcgi_is_worker;
 bool fcgi_is_child;
 atomic_bool fcgi_is_shutting_down;
 
-static char descriptor[16];
+int fcgi_socket = -1;
 
 static int option_of(int socket, int option)
 {
@@ -27,16 +26,21 @@ static int option_of(int socket, int option)
 	return getsockopt(socket, SOL_SOCKET, option, &value, &length) ? -1 : value;
 }
 
-/* The variable alone proves nothing: programs that a worker starts inherit it. */
-static bool is_started_by_server(const char *text)
+/*
+ * Returns the socket to the server, or -1.  The variable alone proves nothing: programs that a worker
+ * starts inherit it.
+ */
+static int socket_of(const char *text)
 {
 	char *end;
 	long fd = text && *text ? strtol(text, &end, 10) : -1;
 
-	if (fd < 0 || fd > 0xffff || *end || strlen(text) >= sizeof(descriptor))
-		return false;
+	if (fd < 0 || fd > 0xffff || *end)
+		return -1;
 	return option_of((int)fd, SO_TYPE) == SOCK_SEQPACKET &&
-	       option_of((int)fd, SO_DOMAIN) == AF_UNIX;
+			       option_of((int)fd, SO_DOMAIN) == AF_UNIX
+		       ? (int)fd
+		       : -1;
 }
 
 /* FastCGI's own sign: standard input is a socket that accepts connections. */
@@ -47,16 +51,8 @@ static bool is_plain_fastcgi(void)
 
 void fcgi_mode_settle(void)
 {
-	const char *text = secure_getenv("NABC_WORKER_FD");
-
-	fcgi_is_worker = is_started_by_server(text) && !is_plain_fastcgi();
-	if (fcgi_is_worker)
-		snprintf(descriptor, sizeof(descriptor), "%s", text);
-}
-
-void fcgi_mode_restore(void)
-{
-	setenv("NABC_WORKER_FD", descriptor, 1);
+	fcgi_socket = socket_of(secure_getenv("NABC_WORKER_FD"));
+	fcgi_is_worker = fcgi_socket >= 0 && !is_plain_fastcgi();
 }
 
 static bool is_own(const char *path, size_t length)

@@ -12,6 +12,9 @@
 /* All calls are answered here; otherwise libfcgi gets them. */
 extern bool fcgi_is_worker;
 
+/* To the server, for a worker: the program may clear its environment. */
+extern int fcgi_socket;
+
 /* The process is a child of the one that the server started: it cannot answer requests. */
 extern bool fcgi_is_child;
 
@@ -20,9 +23,6 @@ extern atomic_bool fcgi_is_shutting_down;
 
 /* Called when the library is loaded. */
 void fcgi_mode_settle(void);
-
-/* Puts NABC_WORKER_FD back, in case the program has cleared its environment. */
-void fcgi_mode_restore(void);
 
 /* Takes out of the environment what programs that this one starts must not have. */
 void fcgi_mode_clear(void);

@@ -42,10 +42,11 @@ static int leave(int result)
 
 static void join_locked(void)
 {
+	const struct NC_worker_options options =
+		NC_WORKER_OPTIONS_INIT(.flags = NC_WORKER_SOCKET, .socket = fcgi_socket);
 	int error;
 
-	fcgi_mode_restore();
-	worker = NC_worker_open(NULL);
+	worker = NC_worker_open(&options);
 	if (worker) {
 		fcgi_mode_clear();
 		return;
