@@ -878,6 +878,7 @@ EXTRA_DIST += \
 	tests/unit/libnabc/send/ring-buffers-fixture.h \
 	tests/unit/libnabc/send/route-fixture.h \
 	tests/unit/libnabc/send/send-op-fixture.h \
+	tests/unit/libnabc/send/tcp-info.h \
 	tests/unit/libnabc/send/transmit-learn-fixture.h \
 	tests/unit/libnabc/store/unit-checksum-fixture.h \
 	tests/unit/libnabc/worker/responder-fixture.h \

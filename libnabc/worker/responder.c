@@ -368,12 +368,14 @@ int nc_responder_respond(struct nc_responder *responder, const struct NC_request
 		.ranges = count,
 	};
 	int result = check_response(responder, request, response, count);
-	struct nc_open_request *open;
+	const struct nc_open_request *open;
+	bool pending;
 
 	if (result)
 		return result;
 	nc_responder_lock(responder);
 	open = nc_responder_find(responder, request);
+	pending = open;
 	result = check_begin(responder, open, response);
 	if (!result && count) {
 		pthread_mutex_unlock(&responder->lock);
@@ -381,7 +383,7 @@ int nc_responder_respond(struct nc_responder *responder, const struct NC_request
 		nc_responder_lock(responder);
 	}
 	if (!result)
-		result = push_response(responder, request, response, &wire, ranges, open);
+		result = push_response(responder, request, response, &wire, ranges, pending);
 	nc_responder_unlock(responder);
 	if (result > 0)
 		(void)sched_yield();

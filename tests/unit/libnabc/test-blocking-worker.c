@@ -19,6 +19,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "os/peer.h"
+
 #include "blocking-fixture.h"
 #include "process-fixture.h"
 #include "suite.h"
@@ -43,23 +45,10 @@ static uint64_t tags;
 /* Passes the socket on: the process that runs the test is the worker. */
 static int server_start(void *context, int socket, char *const *environment, pid_t *pid, int *pidfd)
 {
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
-				.cmsg_level = SOL_SOCKET,
-				.cmsg_type = SCM_RIGHTS}};
-	struct iovec iov = {.iov_base = "!", .iov_len = 1};
-	struct msghdr message = {.msg_iov = &iov,
-				 .msg_iovlen = 1,
-				 .msg_control = &control,
-				 .msg_controllen = sizeof(control)};
-
 	(void)environment;
-	memcpy(CMSG_DATA(&control.header), &socket, sizeof(socket));
 	*pid = getppid();
 	*pidfd = (int)syscall(SYS_pidfd_open, *pid, 0);
-	return *pidfd >= 0 && sendmsg(*(int *)context, &message, 0) == 1 ? 0 : -1;
+	return *pidfd >= 0 && nc_peer_send(*(int *)context, "!", 1, &socket, 1) == 0 ? 0 : -1;
 }
 
 static size_t server_unit(void)
@@ -144,22 +133,13 @@ static size_t ask(char command)
 
 static void receive_socket(void)
 {
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control;
 	char byte, text[16];
-	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
-	struct msghdr message = {.msg_iov = &iov,
-				 .msg_iovlen = 1,
-				 .msg_control = &control,
-				 .msg_controllen = sizeof(control)};
-	int socket;
+	int fds[NC_PEER_FDS_MAX];
+	unsigned count;
 
-	ck_assert_int_eq(recvmsg(commands, &message, 0), 1);
-	ck_assert_uint_ge(message.msg_controllen, sizeof(control.header));
-	memcpy(&socket, CMSG_DATA(&control.header), sizeof(socket));
-	snprintf(text, sizeof(text), "%d", socket);
+	ck_assert_int_eq(nc_peer_receive(commands, &byte, 1, fds, &count, -1), 1);
+	ck_assert_uint_eq(count, 1);
+	snprintf(text, sizeof(text), "%d", fds[0]);
 	setenv("NABC_WORKER_FD", text, 1);
 }
 

@@ -37,6 +37,7 @@
 #include "send/transmit.h"
 
 #include "suite.h"
+#include "tcp-info.h"
 #include "transmit-fixture.h"
 
 #define HEADERS 52 /* bytes of IPv4, TCP and its time stamps */
@@ -265,15 +266,6 @@ static bool has_room(int fd)
 	struct pollfd event = {.fd = fd, .events = POLLOUT};
 
 	return poll(&event, 1, 0) == 1;
-}
-
-static struct tcp_info tcp_info(int fd)
-{
-	struct tcp_info info = {0};
-	socklen_t length = sizeof(info);
-
-	ck_assert_int_eq(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length), 0);
-	return info;
 }
 
 /*

@@ -23,6 +23,7 @@
 #include "send/zerocopy.h"
 
 #include "suite.h"
+#include "tcp-info.h"
 #include "transmit-fixture.h"
 
 static const enum NC_kind kinds[] = {NC_KIND_RECYCLED, NC_KIND_APPENDED, NC_KIND_SEALED};
@@ -286,15 +287,6 @@ START_TEST(test_one_call)
 	close_cache();
 }
 END_TEST
-
-static struct tcp_info tcp_info(int fd)
-{
-	struct tcp_info info = {0};
-	socklen_t length = sizeof(info);
-
-	ck_assert_int_eq(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length), 0);
-	return info;
-}
 
 #define ATTEMPTS 20
 

@@ -34,6 +34,7 @@
 
 #include "by-method.h"
 #include "suite.h"
+#include "tcp-info.h"
 #include "transmit-fixture.h"
 
 #define MSS 1448
@@ -176,15 +177,6 @@ struct wire {
 	int pair[2], recorder;
 	unsigned mss; /* of data, without options */
 };
-
-static struct tcp_info tcp_info(int fd)
-{
-	struct tcp_info info = {0};
-	socklen_t length = sizeof(info);
-
-	ck_assert_int_eq(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length), 0);
-	return info;
-}
 
 /* Segments as on an Ethernet, so that there are many; both ends are on this machine. */
 static struct wire wire_open(const char *from, const char *to, bool nodelay)

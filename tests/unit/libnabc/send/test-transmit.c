@@ -21,6 +21,7 @@
 #include "cache/index.h"
 #include "send/transmit.h"
 #include "suite.h"
+#include "tcp-info.h"
 #include "transmit-fixture.h"
 
 static size_t message_length(const struct NC_send *message)
@@ -263,15 +264,6 @@ START_TEST(test_many_pieces)
 END_TEST
 
 /* --- options ----------------------------------------------------------------- */
-
-static struct tcp_info tcp_info(int fd)
-{
-	struct tcp_info info = {0};
-	socklen_t length = sizeof(info);
-
-	ck_assert_int_eq(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length), 0);
-	return info;
-}
 
 #define ATTEMPTS 20
 

@@ -6,6 +6,8 @@
 #ifndef RESPONDER_FIXTURE_H
 #define RESPONDER_FIXTURE_H
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -95,6 +97,21 @@ static inline void close_ends(void)
 	nc_responder_close(responder);
 	nc_index_fini(&attached);
 	close_owner();
+}
+
+/* Waits until that many threads wait in the library. */
+static inline void await_waiting(unsigned count)
+{
+	unsigned waiting;
+
+	do {
+		sched_yield();
+		waiting = 0;
+		nc_responder_lock(responder);
+		for (struct nc_wait *wait = responder->first; wait; wait = wait->next)
+			waiting += !wait->woken;
+		pthread_mutex_unlock(&responder->lock);
+	} while (waiting < count);
 }
 
 #endif

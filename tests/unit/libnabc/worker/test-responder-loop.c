@@ -286,20 +286,6 @@ static intptr_t join(pthread_t thread)
 	return (intptr_t)result;
 }
 
-static void await_waiting(unsigned count)
-{
-	unsigned waiting;
-
-	do {
-		sched_yield();
-		waiting = 0;
-		nc_responder_lock(responder);
-		for (struct nc_wait *wait = responder->first; wait; wait = wait->next)
-			waiting += !wait->woken;
-		pthread_mutex_unlock(&responder->lock);
-	} while (waiting < count);
-}
-
 /* Of two threads that wait, the one that asks for events gets them, whichever leads. */
 START_TEST(test_event_wakes)
 {

@@ -65,21 +65,6 @@ static void end_server(void)
 	ring = -1;
 }
 
-/* Waits until that many threads wait in the library. */
-static void await_waiting(unsigned count)
-{
-	unsigned waiting;
-
-	do {
-		sched_yield();
-		waiting = 0;
-		nc_responder_lock(responder);
-		for (struct nc_wait *wait = responder->first; wait; wait = wait->next)
-			waiting += !wait->woken;
-		pthread_mutex_unlock(&responder->lock);
-	} while (waiting < count);
-}
-
 /* --- requests at the same time --------------------------------------------------- */
 
 static pthread_barrier_t all_have_one;
