@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * evictions.h - tells the owner's program which units have ended without its doing: see
- * NC_cache_on_evict().
+ * evictions.h - reports to the owner's program which units the program did not end itself:
+ * see NC_cache_on_evict().
  *
  * Units end under locks of the library, in threads that may hold locks of the program.  So
  * what has ended is queued there, and the callback is called later, by the thread that

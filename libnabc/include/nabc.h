@@ -489,7 +489,7 @@ enum NC_eviction {
 };
 
 /*
- * Is told of a unit of the owner that has ended; size: its bytes.  Called by the thread that
+ * Reports that a unit of the owner has ended; size: its bytes.  Called by the thread that
  * dispatches, one call at a time; must not call NC_cache_on_evict(), NC_cache_open(),
  * NC_cache_attach() or NC_cache_close().
  */

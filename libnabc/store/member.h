@@ -125,7 +125,7 @@ int nc_member_release(struct nc_member *member, struct nc_unit *unit, unsigned g
 #define NC_EVICTION_NONE ((enum NC_eviction)0) /* the program destroyed the unit itself */
 
 /*
- * Destroys a unit.  why: NC_EVICTION_NONE, or what the owner's program is told.
+ * Destroys a unit.  why: NC_EVICTION_NONE, or the reason for NC_cache_on_evict().
  * Returns 0, -ENOENT, or 1: in an attached process, and the unit was granted to others, which the owner
  * must end.
  */
