@@ -258,9 +258,11 @@ static void take_some(struct NC_request *request, const char *order)
 
 static void obey(struct NC_request *request)
 {
-	const char *order = NC_request_variable(request, "PATH_INFO");
+	const char *path = NC_request_variable(request, "PATH_INFO");
+	char order[16];
 
-	order = order ? order : "";
+	/* The variables are gone when a send reports that the request was cancelled. */
+	g_strlcpy(order, path ? path : "", sizeof(order));
 	if (strcmp(order, "/pieces") == 0) {
 		begin(request, number(request, 2));
 		(void)send_pieces(request, number(request, 0), number(request, 1), 0);
@@ -281,15 +283,17 @@ static void obey(struct NC_request *request)
 		   strcmp(order, "/leave") == 0 || strcmp(order, "/both") == 0) {
 		take_some(request, order);
 	} else {
+		int result = 0;
+
 		if (number(request, 0)) {
 			begin(request, 0);
-			(void)send_pieces(request, number(request, 0), PIECE, NC_RESPONSE_MORE);
+			result = send_pieces(request, number(request, 0), PIECE, NC_RESPONSE_MORE);
 		}
 		if (strcmp(order, "/die") == 0)
 			_exit(3);
 		while (strcmp(order, "/hang") == 0)
 			pause();
-		if (NC_worker_abort(worker, request) < 0)
+		if (result == 0 && NC_worker_abort(worker, request) < 0)
 			die("worker-stream: cannot abort");
 	}
 }
