@@ -61,17 +61,21 @@ static struct NC_range make_unit(const void *bytes, size_t length)
 	return range;
 }
 
-static struct NC_range copy_piece(const struct NC_range *piece)
+/* Returns false if the piece has been destroyed with its request; the next call reports that. */
+static bool copy_piece(const struct NC_range *piece, struct NC_range *copy)
 {
 	char *bytes = malloc(piece->length);
-	struct NC_range copy;
+	ssize_t got;
 
-	if (!bytes || NC_pread(NULL, piece->id, bytes, piece->length, piece->offset) !=
-			      (ssize_t)piece->length)
+	if (!bytes)
+		die("malloc");
+	got = NC_pread(NULL, piece->id, bytes, piece->length, piece->offset);
+	if (got == (ssize_t)piece->length)
+		*copy = make_unit(bytes, piece->length);
+	else if (got >= 0 || (errno != EACCES && errno != ENOENT))
 		die("NC_pread");
-	copy = make_unit(bytes, piece->length);
 	free(bytes);
-	return copy;
+	return got >= 0;
 }
 
 /* --- threads ---------------------------------------------------------------------- */
@@ -100,8 +104,10 @@ static void answer(struct NC_request *request)
 	if (NC_worker_respond(worker, request, &response))
 		die("NC_worker_respond");
 	while ((got = NC_worker_body(worker, request, &piece, 0)) == 1) {
-		struct NC_range copy = copy_piece(&piece);
+		struct NC_range copy;
 
+		if (!copy_piece(&piece, &copy))
+			continue;
 		if (NC_worker_send(worker, request, &copy, 1, NC_RESPONSE_MORE))
 			die("NC_worker_send");
 	}
@@ -206,8 +212,8 @@ static bool repeat(struct job *job)
 	int got = NC_worker_body(worker, &job->request, &piece, NC_BODY_NOWAIT);
 
 	if (got == 1) {
-		job->unit = copy_piece(&piece);
-		job->stage = SEND;
+		if (copy_piece(&piece, &job->unit))
+			job->stage = SEND;
 		return true;
 	}
 	if (got == 0)
