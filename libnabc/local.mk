@@ -16,6 +16,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/api/nabc-async.c \
 	libnabc/api/nabc-grant.c \
 	libnabc/api/nabc-hold.c \
+	libnabc/api/nabc-name.c \
 	libnabc/api/nabc.c \
 	libnabc/api/registry.c libnabc/api/registry.h \
 	libnabc/api/worker.c \
@@ -35,12 +36,15 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/cache/grant-subject.c \
 	libnabc/cache/grant.c libnabc/cache/grant.h \
 	libnabc/cache/hold.h \
+	libnabc/cache/import-internal.h \
+	libnabc/cache/import-name.c \
 	libnabc/cache/import.c libnabc/cache/import.h \
 	libnabc/cache/index-alloc.c \
 	libnabc/cache/index-internal.h \
 	libnabc/cache/index-lookup.c \
 	libnabc/cache/index.c libnabc/cache/index.h \
 	libnabc/cache/inspect.c libnabc/cache/inspect.h \
+	libnabc/cache/names.c libnabc/cache/names.h \
 	libnabc/cache/prefetch.c libnabc/cache/prefetch.h \
 	libnabc/cache/remote-member.c libnabc/cache/remote-member.h \
 	libnabc/membership/attach.c libnabc/membership/attach.h \
@@ -48,6 +52,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/membership/disposal.c libnabc/membership/disposal.h \
 	libnabc/membership/grant-ops.c libnabc/membership/grant-ops.h \
 	libnabc/membership/handle.c libnabc/membership/handle.h \
+	libnabc/membership/name-ops.c libnabc/membership/name-ops.h \
 	libnabc/membership/rpc-server-internal.h \
 	libnabc/membership/rpc-server-ops.c \
 	libnabc/membership/rpc-server.c libnabc/membership/rpc-server.h \

@@ -42,6 +42,9 @@ man3_MANS = \
 	man/NC_hold_nowait.3 \
 	man/NC_insert.3 \
 	man/NC_list.3 \
+	man/NC_name_hold.3 \
+	man/NC_name_remove.3 \
+	man/NC_name_set.3 \
 	man/NC_pread.3 \
 	man/NC_prep_send.3 \
 	man/NC_printf.3 \

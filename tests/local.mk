@@ -26,6 +26,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/api/test-nabc-hold \
 	tests/unit/libnabc/api/test-nabc-ids \
 	tests/unit/libnabc/api/test-nabc-insert \
+	tests/unit/libnabc/api/test-nabc-name \
 	tests/unit/libnabc/api/test-nabc-pin \
 	tests/unit/libnabc/api/test-nabc-pressure \
 	tests/unit/libnabc/api/test-nabc-process \
@@ -48,6 +49,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/cache/test-grant-marks \
 	tests/unit/libnabc/cache/test-import \
 	tests/unit/libnabc/cache/test-index \
+	tests/unit/libnabc/cache/test-names \
 	tests/unit/libnabc/cache/test-remote-member \
 	tests/unit/libnabc/membership/test-collector \
 	tests/unit/libnabc/membership/test-collector-thread \
@@ -58,6 +60,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/membership/test-handle-huge \
 	tests/unit/libnabc/membership/test-handle-read \
 	tests/unit/libnabc/membership/test-handle-sums \
+	tests/unit/libnabc/membership/test-name-ops \
 	tests/unit/libnabc/membership/test-rpc-server \
 	tests/unit/libnabc/membership/test-rpc-server-bad \
 	tests/unit/libnabc/membership/test-serve \

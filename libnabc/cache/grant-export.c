@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -123,6 +124,20 @@ int nc_grants_export(struct nc_grants *grants, size_t id, struct nc_subject *to,
 	}
 	pthread_mutex_unlock(&grants->lock);
 	return error;
+}
+
+bool nc_grants_may(struct nc_grants *grants, size_t id, const struct nc_subject *subject,
+		   bool *exported)
+{
+	struct nc_grant_record *record;
+	bool may;
+
+	pthread_mutex_lock(&grants->lock);
+	record = nc_grants_find_locked(grants, id);
+	may = record && nc_grants_allowed(record, subject);
+	*exported = may && export_to(record, subject);
+	pthread_mutex_unlock(&grants->lock);
+	return may;
 }
 
 int nc_grants_return(struct nc_grants *grants, struct nc_subject *from, uint32_t slot)

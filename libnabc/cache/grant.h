@@ -44,6 +44,7 @@ struct nc_subject {
 	struct nc_identity who;
 	unsigned number; /* its member number, or 0 */
 	bool operates;	 /* an operator, which manages the whole cache */
+	bool names;	 /* may give names to the units that it may use */
 	pid_t stranger;	 /* another process that has sent a call as this one; 0: none */
 	size_t quota;	 /* limit of bytes that it made sealed */
 	size_t sealed;
@@ -175,6 +176,10 @@ int nc_grants_revoke(struct nc_grants *grants, size_t id, const struct nc_grante
  */
 int nc_grants_export(struct nc_grants *grants, size_t id, struct nc_subject *to, int own_fd,
 		     struct nc_export_info *info);
+
+/* Whether the subject may use the unit, according to its record; *exported: and has it already. */
+bool nc_grants_may(struct nc_grants *grants, size_t id, const struct nc_subject *subject,
+		   bool *exported);
 
 /*
  * Ends all exports of a subject that did not receive its revocation map; the next

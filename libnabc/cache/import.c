@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/fragment.h"
+#include "cache/import-internal.h"
 #include "cache/import.h"
 #include "os/segment.h"
 #include "store/member.h"
@@ -25,13 +26,6 @@
 #include "store/unit.h"
 #include "wire/rpc-client.h"
 #include "wire/wire.h"
-
-struct nc_import {
-	struct nc_hash_entry entry; /* must be first; key: the id */
-	struct nc_unit unit;	    /* word: LIVE and holds, generation 1 */
-	uint32_t slot;		    /* of the revocation map */
-	struct nc_import *newer, *older;
-};
 
 static struct nc_import *import_of(struct nc_unit *unit)
 {
@@ -73,7 +67,7 @@ static void link_newest(struct nc_imports *imports, struct nc_import *import)
 
 /* --- one import -------------------------------------------------------------- */
 
-static void free_import(struct nc_import *import)
+void nc_import_free(struct nc_import *import)
 {
 	nc_unit_forget(&import->unit);
 	if (import->unit.store)
@@ -90,15 +84,10 @@ static void enter_locked(struct nc_imports *imports, struct nc_import *import, s
 	link_newest(imports, import);
 }
 
-static void leave_locked(struct nc_imports *imports, struct nc_import *import)
+void nc_import_leave_locked(struct nc_imports *imports, struct nc_import *import)
 {
 	nc_hash_table_leave(&imports->table, &import->entry);
 	unlink_import(imports, import);
-}
-
-static uint32_t holds_of(const struct nc_import *import)
-{
-	return nc_word_holds(nc_unit_word(&import->unit));
 }
 
 static uint64_t shown(const struct nc_imports *imports, const struct nc_import *import)
@@ -128,10 +117,10 @@ int nc_imports_call_to_keep(struct nc_imports *imports, size_t id, uint32_t what
 	return nc_rpc_client_call(imports->rpc, &call, &load, &reply);
 }
 
-static void give_back(struct nc_imports *imports, struct nc_import *import)
+void nc_import_give_back(struct nc_imports *imports, struct nc_import *import)
 {
 	drop(imports, import->slot);
-	free_import(import);
+	nc_import_free(import);
 }
 
 void nc_imports_fini(struct nc_imports *imports)
@@ -140,7 +129,7 @@ void nc_imports_fini(struct nc_imports *imports)
 		struct nc_import *import = imports->newest;
 
 		unlink_import(imports, import);
-		free_import(import);
+		nc_import_free(import);
 	}
 	nc_hash_table_fini(&imports->table);
 	pthread_mutex_destroy(&imports->lock);
@@ -159,7 +148,7 @@ static struct nc_import *surplus_locked(struct nc_imports *imports)
 	for (struct nc_import *import = imports->oldest; import; import = import->newer) {
 		bool stands = shown(imports, import) == import->entry.key;
 
-		if (holds_of(import) ||
+		if (nc_import_holds(import) ||
 		    (stands && (surplus || imports->table.count <= NC_IMPORTS_MAX)))
 			continue;
 		surplus = import;
@@ -167,7 +156,7 @@ static struct nc_import *surplus_locked(struct nc_imports *imports)
 			break;
 	}
 	if (surplus)
-		leave_locked(imports, surplus);
+		nc_import_leave_locked(imports, surplus);
 	return surplus;
 }
 
@@ -213,7 +202,7 @@ void nc_imports_abandon(struct nc_imports *imports, struct nc_unit *unit)
 	pthread_mutex_lock(&imports->lock);
 	imports->filling--;
 	pthread_mutex_unlock(&imports->lock);
-	free_import(import_of(unit));
+	nc_import_free(import_of(unit));
 }
 
 void nc_imports_trim(struct nc_unit *unit, size_t extent)
@@ -293,7 +282,7 @@ int nc_imports_insert(struct nc_imports *imports, struct nc_unit *unit,
 	surplus = surplus_locked(imports);
 	pthread_mutex_unlock(&imports->lock);
 	if (surplus)
-		give_back(imports, surplus);
+		nc_import_give_back(imports, surplus);
 	pthread_mutex_unlock(&imports->calls);
 	return 0;
 }
@@ -333,29 +322,53 @@ static struct nc_import *adopt(const struct nc_wire_reply *reply, int fd, int *e
 	return import;
 }
 
+/*
+ * Makes an import of what came with a reply, which the table has not; returns NULL and sets
+ * *error on failure.
+ */
+struct nc_import *nc_import_receive(struct nc_imports *imports, const struct nc_wire_reply *reply,
+				    int fd, int *error)
+{
+	struct nc_import *import;
+
+	*error = -EPROTO;
+	if (fd < 0)
+		return NULL;
+	if (reply->slot >= NC_REVOCATION_MAP_SLOTS || !imports->rpc->revocations.base) {
+		close(fd);
+		return NULL;
+	}
+	import = adopt(reply, fd, error);
+	/* The owner believes that the slot is in use. */
+	if (!import)
+		drop(imports, reply->slot);
+	return import;
+}
+
 /* Imports the unit, without entering it in the table; returns NULL and sets *error on failure. */
 static struct nc_import *fetch(struct nc_imports *imports, size_t id, int *error)
 {
 	struct nc_wire_call call = {.op = NC_WIRE_FETCH, .id = id};
 	struct nc_rpc_client_load load = {0};
 	struct nc_wire_reply reply;
-	struct nc_import *import;
 
 	*error = nc_rpc_client_call(imports->rpc, &call, &load, &reply);
-	if (*error)
-		return NULL;
-	*error = -EPROTO;
-	if (load.fd < 0)
-		return NULL;
-	if (reply.slot >= NC_REVOCATION_MAP_SLOTS || !imports->rpc->revocations.base) {
-		close(load.fd);
-		return NULL;
-	}
-	import = adopt(&reply, load.fd, error);
-	/* The owner believes that the slot is in use. */
-	if (!import)
-		drop(imports, reply.slot);
-	return import;
+	return *error ? NULL : nc_import_receive(imports, &reply, load.fd, error);
+}
+
+/* With calls locked. */
+void nc_import_enter_and_hold(struct nc_imports *imports, struct nc_import *import, size_t id,
+			      struct nc_unit **unit)
+{
+	struct nc_import *surplus;
+
+	pthread_mutex_lock(&imports->lock);
+	enter_locked(imports, import, id, 1);
+	*unit = &import->unit;
+	surplus = surplus_locked(imports);
+	pthread_mutex_unlock(&imports->lock);
+	if (surplus)
+		nc_import_give_back(imports, surplus);
 }
 
 /*
@@ -371,21 +384,21 @@ static int hold_known_locked(struct nc_imports *imports, size_t id, bool unlinke
 	if (!import)
 		return -EAGAIN;
 	shows = shown(imports, import);
-	if (shows == id || (unlinked && holds_of(import))) {
+	if (shows == id || (unlinked && nc_import_holds(import))) {
 		unlink_import(imports, import);
 		link_newest(imports, import);
 		*unit = &import->unit;
 		return nc_unit_hold(&import->unit, 1, false);
 	}
-	if (holds_of(import) == 0)
+	if (nc_import_holds(import) == 0)
 		return -EAGAIN;
 	/* It may be granted again later, but not before the old holds are released. */
 	return shows == NC_REVOCATION_REVOKED ? -EACCES : -ENOENT;
 }
 
 /* With calls locked: removes an invalid import, fetches a unit that is not imported. */
-static int fetch_and_hold(struct nc_imports *imports, size_t id, bool unlinked,
-			  struct nc_unit **unit)
+int nc_import_fetch_and_hold(struct nc_imports *imports, size_t id, bool unlinked,
+			     struct nc_unit **unit)
 {
 	struct nc_import *spent = NULL, *import;
 	bool destroyed = false;
@@ -397,23 +410,17 @@ static int fetch_and_hold(struct nc_imports *imports, size_t id, bool unlinked,
 		spent = (struct nc_import *)nc_hash_table_find(&imports->table, id);
 	if (spent) {
 		destroyed = shown(imports, spent) != NC_REVOCATION_REVOKED;
-		leave_locked(imports, spent);
+		nc_import_leave_locked(imports, spent);
 	}
 	pthread_mutex_unlock(&imports->lock);
 	if (spent)
-		give_back(imports, spent);
+		nc_import_give_back(imports, spent);
 	if (error != -EAGAIN || destroyed)
 		return destroyed ? -ENOENT : error;
 	import = fetch(imports, id, &error);
 	if (!import)
 		return error;
-	pthread_mutex_lock(&imports->lock);
-	enter_locked(imports, import, id, 1);
-	*unit = &import->unit;
-	spent = surplus_locked(imports);
-	pthread_mutex_unlock(&imports->lock);
-	if (spent)
-		give_back(imports, spent);
+	nc_import_enter_and_hold(imports, import, id, unit);
 	return 0;
 }
 
@@ -426,7 +433,7 @@ int nc_imports_hold(struct nc_imports *imports, size_t id, bool unlinked, struct
 	pthread_mutex_unlock(&imports->lock);
 	if (error == -EAGAIN) {
 		pthread_mutex_lock(&imports->calls);
-		error = fetch_and_hold(imports, id, unlinked, unit);
+		error = nc_import_fetch_and_hold(imports, id, unlinked, unit);
 		pthread_mutex_unlock(&imports->calls);
 	}
 	return error;

@@ -74,6 +74,14 @@ int nc_imports_hold(struct nc_imports *imports, size_t id, bool unlinked, struct
 /* Holds a unit that is here already.  Returns 0, or -EAGAIN: it is not, or is not valid any more. */
 int nc_imports_hold_known(struct nc_imports *imports, size_t id, struct nc_unit **unit);
 
+/*
+ * Asks the owner for the unit of a name, and holds it.  own: this process's number; if *id has it,
+ * *unit is NULL, and the unit is this process's own.  Returns 0, -ESTALE (the unit has ended
+ * since the owner's reply), or errors of the call.
+ */
+int nc_imports_hold_name(struct nc_imports *imports, const char *name, unsigned own, size_t *id,
+			 struct nc_unit **unit);
+
 /* Returns 0, or -EINVAL (not held). */
 int nc_imports_release(struct nc_imports *imports, size_t id);
 

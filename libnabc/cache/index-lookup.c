@@ -19,6 +19,7 @@
 #include "cache/import.h"
 #include "cache/index-internal.h"
 #include "cache/index.h"
+#include "cache/names.h"
 #include "cache/prefetch.h"
 #include "cache/remote-member.h"
 #include "policy/expiry.h"
@@ -29,6 +30,8 @@
 #include "store/unit.h"
 #include "wire/rpc-client.h"
 #include "wire/wire.h"
+
+#define NAME_TRIES 32u
 
 struct nc_counters *nc_index_counters(struct nc_index *index)
 {
@@ -91,6 +94,73 @@ int nc_index_hold(struct nc_index *index, size_t id, bool unlinked, struct nc_vi
 		return refused(index, error);
 	nc_index_count_one(&nc_index_counters(index)->hits, 1);
 	return 0;
+}
+
+bool nc_index_has(struct nc_index *index, size_t id)
+{
+	struct nc_view view;
+	uint64_t word;
+
+	if (find(index, id, &view) || view.imported)
+		return false;
+	if (view.remote) {
+		if (nc_remote_member_hold(view.remote, nc_id_slot(id), nc_id_generation(id), false,
+					  &view.unit))
+			return false;
+		(void)nc_remote_member_release(view.remote, nc_id_slot(id), nc_id_generation(id));
+		return true;
+	}
+	word = nc_unit_word(view.unit);
+	return nc_word_generation(word) == nc_id_generation(id) &&
+	       nc_word_state(word) == NC_UNIT_LIVE && !nc_unit_expired(view.unit);
+}
+
+/* The owner's part of the next one. */
+static int hold_own_name(struct nc_index *index, const char *name, struct nc_view *view)
+{
+	size_t id, before = 0;
+
+	/* A unit that ended between the two calls may have had a successor by then. */
+	while (nc_names_find(&index->names, name, &id) == 0 && id != before) {
+		int error = nc_index_hold(index, id, false, view);
+
+		if (error != -ENOENT)
+			return error;
+		before = id;
+	}
+	return -ENOENT;
+}
+
+/* As nc_index_hold_name(), but also -ESTALE: the unit has ended since the owner's reply. */
+static int try_name(struct nc_index *index, const char *name, struct nc_view *view)
+{
+	size_t id;
+	int error =
+		nc_imports_hold_name(&index->imports, name, index->own.number, &id, &view->unit);
+
+	if (error)
+		return error;
+	if (!view->unit) {
+		error = nc_index_hold(index, id, false, view);
+		return error == -ENOENT ? -ESTALE : error;
+	}
+	view->id = id;
+	view->imported = true;
+	nc_index_count_one(&nc_index_counters(index)->hits, 1);
+	return 0;
+}
+
+int nc_index_hold_name(struct nc_index *index, const char *name, struct nc_view *view)
+{
+	int error = -ESTALE;
+
+	if (index->owner)
+		return hold_own_name(index, name, view);
+	*view = (struct nc_view){.unit = NULL};
+	/* Each of these means that a unit with this name has ended just now. */
+	for (unsigned i = 0; i < NAME_TRIES && error == -ESTALE; i++)
+		error = try_name(index, name, view);
+	return error == -ESTALE ? -ENOENT : error;
 }
 
 int nc_index_hold_nowait(struct nc_index *index, size_t id, struct nc_view *view)

@@ -43,6 +43,11 @@ static void index_unit_gone(void *context, const struct nc_unit *unit, unsigned 
 	nc_grants_drop(&index->grants, nc_index_id(index, unit->slot, generation));
 }
 
+static bool index_stands(void *context, size_t id)
+{
+	return nc_index_has(context, id);
+}
+
 int nc_index_init_owner(struct nc_index *index, const struct NC_cache_options *options)
 {
 	static const struct NC_cache_options defaults;
@@ -97,6 +102,7 @@ int nc_index_init_owner(struct nc_index *index, const struct NC_cache_options *o
 	pthread_mutex_init(&index->lock, NULL);
 	pthread_mutex_init(&index->purge.lock, NULL);
 	nc_evictions_init(&index->evictions);
+	nc_names_init(&index->names, index_stands, index);
 	/*
 	 * Copies for other processes have a limit too, but one copy of the largest
 	 * unit always fits.
@@ -186,6 +192,7 @@ void nc_index_fini(struct nc_index *index)
 	free(index->remotes);
 	/* Members' units are freed first: nothing is notified of the own ones. */
 	if (index->owner) {
+		nc_names_fini(&index->names);
 		nc_grants_fini(&index->grants);
 	} else {
 		nc_prefetch_fini(&index->prefetch);

@@ -23,6 +23,7 @@
 #include "cache/evictions.h"
 #include "cache/grant.h"
 #include "cache/import.h"
+#include "cache/names.h"
 #include "cache/prefetch.h"
 #include "os/device.h"
 #include "os/pin.h"
@@ -79,6 +80,7 @@ struct nc_index {
 	struct nc_imports imports;
 	struct nc_prefetch prefetch; /* attached only */
 	struct nc_purge purge;
+	struct nc_names names;			     /* owner only */
 	struct nc_evictions evictions;		     /* used by the owner only */
 	_Atomic(struct nc_remote_member *) *remotes; /* by nc_id_number(); owner only */
 	pthread_mutex_t lock;			     /* protects admitting and detaching */
@@ -178,6 +180,15 @@ int nc_index_insert(struct nc_index *index, struct nc_unit *unit, const struct n
  * Returns 0, -ENOENT (unknown, stale, destroyed), or -EACCES (another member's).
  */
 int nc_index_hold(struct nc_index *index, size_t id, bool unlinked, struct nc_view *view);
+
+/* Owner: whether a unit exists.  Asking is no use: the eviction order does not change. */
+bool nc_index_has(struct nc_index *index, size_t id);
+
+/*
+ * Holds the unit of a name.  Returns 0, -ENOENT (the name is free, or this process may not
+ * use its unit), or errors of asking the owner.
+ */
+int nc_index_hold_name(struct nc_index *index, const char *name, struct nc_view *view);
 
 /*
  * Holds a unit that is not unlinked, without waiting for the owner: returns -EAGAIN instead,

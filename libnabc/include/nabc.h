@@ -498,6 +498,18 @@ typedef void (*NC_evicted)(void *context, size_t cache_id, size_t size, enum NC_
 /* Sets the owner's callback; NULL: none.  After it returns, the old one is not called any more. */
 int NC_cache_on_evict(NC_cache *cache, NC_evicted evicted, void *context);
 
+/* --- names of units, which all processes of a cache share ---------------------- */
+
+#define NC_NAME_MAX 1024u /* bytes of a name */
+#define NC_NAME_NEW 0x1u  /* fail with EEXIST if another unit has the name */
+
+/* Gives a name to a unit, instead of the one that had it.  flags: NC_NAME_* */
+int NC_name_set(NC_cache *cache, const char *name, size_t cache_id, unsigned flags);
+/* As NC_hold(), of the unit that has the name; *cache_id: its id; NULL: not wanted. */
+int NC_name_hold(NC_cache *cache, const char *name, struct NC_hold *hold, size_t *cache_id);
+/* Frees the name, if that unit has it; cache_id 0: whichever unit has it. */
+int NC_name_remove(NC_cache *cache, const char *name, size_t cache_id);
+
 /* --- cached data with names ---------------------------------------------- */
 
 #define NC_PURGE_MAX 8192u /* bytes of a name */

@@ -18,6 +18,7 @@
 #include "cache/index.h"
 #include "cache/inspect.h"
 #include "membership/grant-ops.h"
+#include "membership/name-ops.h"
 #include "membership/rpc-server-internal.h"
 #include "membership/rpc-server.h"
 #include "os/segment.h"
@@ -41,19 +42,35 @@ static int take_fd(int *fd)
 /* How many units are looked at to evict some for a new one; and as many again, in grace or not. */
 #define SHARE_TRIES 32u
 
+static void reply_with(struct nc_rpc_call *rpc, size_t id, const struct nc_export_info *info)
+{
+	rpc->fd = info->fd;
+	rpc->reply->id = id;
+	rpc->reply->size = info->size;
+	rpc->reply->fraglen = info->fraglen;
+	rpc->reply->slot = info->slot;
+}
+
 static int export_unit(struct nc_rpc_call *rpc, size_t id)
 {
 	struct nc_export_info info;
 	int error = nc_grant_ops_export(rpc->index, id, rpc->caller, &info);
 
-	if (error)
-		return error;
-	rpc->fd = info.fd;
-	rpc->reply->id = id;
-	rpc->reply->size = info.size;
-	rpc->reply->fraglen = info.fraglen;
-	rpc->reply->slot = info.slot;
-	return 0;
+	if (!error)
+		reply_with(rpc, id, &info);
+	return error;
+}
+
+static int export_named(struct nc_rpc_call *rpc)
+{
+	struct nc_export_info info;
+	size_t id;
+	int error =
+		nc_name_ops_export(rpc->index, rpc->caller, &rpc->call, rpc->payload, &id, &info);
+
+	if (!error)
+		reply_with(rpc, id, &info);
+	return error;
 }
 
 /* Destroys orphans, oldest first, until the caller's limits permit a unit of that size. */
@@ -329,7 +346,8 @@ static void drop_lost_exports(struct nc_rpc_call *rpc)
 {
 	const struct nc_revocation_map *map = &rpc->caller->revocations;
 
-	if ((rpc->call.op == NC_WIRE_SEAL || rpc->call.op == NC_WIRE_FETCH) &&
+	if ((rpc->call.op == NC_WIRE_SEAL || rpc->call.op == NC_WIRE_FETCH ||
+	     rpc->call.op == NC_WIRE_NAME_HOLD) &&
 	    rpc->call.slot == NC_WIRE_NO_MAP && map->segment.base && map->segment.fd < 0)
 		nc_grants_lose_map(&rpc->index->grants, rpc->caller);
 }
@@ -365,6 +383,11 @@ int nc_rpc_server_act(struct nc_rpc_call *rpc)
 		return serve_admin(rpc);
 	case NC_WIRE_JOINED:
 		return 0;
+	case NC_WIRE_NAME_SET:
+	case NC_WIRE_NAME_REMOVE:
+		return nc_name_ops_reply(rpc->index, rpc->caller, &rpc->call, rpc->payload);
+	case NC_WIRE_NAME_HOLD:
+		return export_named(rpc);
 	case NC_WIRE_OPS:
 		break;
 	}

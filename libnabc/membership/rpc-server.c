@@ -37,6 +37,9 @@ static void take_back(struct nc_rpc_call *rpc)
 		(void)nc_index_destroy(rpc->index, rpc->reply->id);
 	if (rpc->call.op == NC_WIRE_SEAL || rpc->call.op == NC_WIRE_FETCH)
 		(void)nc_grants_return(&rpc->index->grants, rpc->caller, rpc->reply->slot);
+	/* Only what was new. */
+	if (rpc->call.op == NC_WIRE_NAME_HOLD && rpc->fd >= 0)
+		(void)nc_grants_return(&rpc->index->grants, rpc->caller, rpc->reply->slot);
 }
 
 /* The revocation map is sent with the first reply that needs it. */

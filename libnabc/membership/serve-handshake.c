@@ -177,6 +177,7 @@ int nc_serve_greet(struct nc_serve *serve, struct nc_guest *guest)
 	int fds[NC_PEER_FDS_ALL];
 	unsigned count;
 	pid_t sender;
+	bool trusted;
 	ssize_t got;
 	int error;
 
@@ -196,11 +197,14 @@ int nc_serve_greet(struct nc_serve *serve, struct nc_guest *guest)
 				 hello.version, hello.oldest);
 	if (!error && sender != subject->who.pid)
 		error = -EACCES;
+	trusted = subject->who.uid == geteuid() || subject->who.uid == 0;
 	if (!error && hello.flags & NC_WIRE_OPERATOR) {
-		if (subject->who.uid != geteuid() && subject->who.uid != 0)
+		if (!trusted)
 			error = -EPERM;
 		subject->operates = true;
 	}
+	/* As an operator, it could do more. */
+	subject->names = trusted;
 	if (!error && hello.flags & NC_WIRE_SEGMENT)
 		offer.memory = serve->index->member_size;
 	/* Count the guest before it gets the welcome: from then on it may act, and end. */

@@ -53,7 +53,8 @@ void nc_rpc_client_open(struct nc_rpc_client *rpc, int socket)
  */
 static bool gives(const struct nc_wire_call *call)
 {
-	return call->op == NC_WIRE_SEAL || call->op == NC_WIRE_FETCH;
+	return call->op == NC_WIRE_SEAL || call->op == NC_WIRE_FETCH ||
+	       call->op == NC_WIRE_NAME_HOLD;
 }
 
 /*
@@ -83,17 +84,19 @@ static uint64_t bit_of(uint64_t tag)
 	return UINT64_C(1) << tag % 64;
 }
 
-/* Returns what a reply gave: the call has already failed with a timeout. */
-static void give_back(struct nc_rpc_client *rpc, const struct nc_wire_reply *reply)
+/* Returns what the reply to a call of that kind gave; the call has failed. */
+static void give_back(struct nc_rpc_client *rpc, uint32_t op, const struct nc_wire_reply *reply)
 {
 	struct nc_wire_call call = {.magic = NC_WIRE_MAGIC};
 
 	if (reply->flags & NC_WIRE_HAS_UNIT) {
 		call.op = NC_WIRE_DROP;
 		call.slot = reply->slot;
-	} else {
+	} else if (op == NC_WIRE_SEAL) {
 		call.op = NC_WIRE_DESTROY;
 		call.id = reply->id;
+	} else {
+		return;
 	}
 	/* The reply to this call will be skipped. */
 	(void)nc_peer_send(rpc->socket, &call, sizeof(call), NULL, 0);
@@ -104,7 +107,7 @@ static void undo(struct nc_rpc_client *rpc, const struct nc_wire_reply *late)
 	if (late->error || late->tag + 64 <= rpc->tag || !(rpc->lost & bit_of(late->tag)))
 		return;
 	rpc->lost &= ~bit_of(late->tag);
-	give_back(rpc, late);
+	give_back(rpc, NC_WIRE_SEAL, late);
 }
 
 /* Undoes the calls whose replies came after a timeout: no later call will read them. */
@@ -154,7 +157,7 @@ static bool pass_over_cut(struct nc_rpc_client *rpc, const struct nc_wire_call *
 		return false;
 	if (reply->tag == call->tag) {
 		if (!reply->error && gives(call))
-			give_back(rpc, reply);
+			give_back(rpc, call->op, reply);
 		return false;
 	}
 	undo(rpc, reply);
@@ -182,7 +185,7 @@ static int take_reply(struct nc_rpc_client *rpc, const struct nc_wire_call *call
 		if (!error && reply->flags & NC_WIRE_HAS_MAP)
 			error = take_map(rpc, call, fds[--count]);
 		if (error && error != -EPROTO && reply->tag == call->tag && !reply->error)
-			give_back(rpc, reply);
+			give_back(rpc, call->op, reply);
 		if (!error && reply->tag == call->tag)
 			break;
 		nc_peer_close_fds(fds, count);

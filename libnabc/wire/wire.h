@@ -101,6 +101,13 @@ enum nc_wire_op {
 	 * started.  The worker skips the reply.
 	 */
 	NC_WIRE_JOINED,
+	NC_WIRE_NAME_SET, /* id, who: NC_NAME_*; a name follows; members that may set names */
+	/*
+	 * A name follows -> id of a unit of the caller's own, or id, size, fraglen, slot [frozen].
+	 * Without the descriptor, the caller has the unit already.
+	 */
+	NC_WIRE_NAME_HOLD,
+	NC_WIRE_NAME_REMOVE, /* id, 0: of any unit; a name follows; members that may set names */
 	NC_WIRE_OPS,
 };
 

@@ -90,6 +90,7 @@ static void open_all(void)
 	open_caller(&callers[MAKER], 1000, false);
 	open_caller(&callers[STRANGER], 1001, false);
 	open_caller(&callers[OVERSEER], 0, true);
+	callers[MAKER].subject.names = true;
 	id_count = 0;
 	granted = false;
 	make_own();
@@ -152,12 +153,13 @@ static void hear(unsigned number, const struct nc_wire_call *call)
 	if (reply.head.flags & NC_WIRE_HAS_UNIT) {
 		char *base = mmap(NULL, reply.head.size, PROT_READ, MAP_SHARED, fds[0], 0);
 
-		MUST(call->op == NC_WIRE_FETCH && base != MAP_FAILED);
+		MUST(call->op == NC_WIRE_FETCH || call->op == NC_WIRE_NAME_HOLD);
+		MUST(base != MAP_FAILED);
 		/* No process can write it, not even through another mapping. */
 		MUST(mmap(NULL, PAGE, PROT_WRITE, MAP_SHARED, fds[0], 0) == MAP_FAILED);
 		munmap(base, reply.head.size);
 		for (unsigned i = 0; i < id_count && !granted && number != OVERSEER; i++)
-			MUST(ids[i].id != call->id || ids[i].maker == number);
+			MUST(ids[i].id != reply.head.id || ids[i].maker == number);
 	}
 	nc_peer_close_fds(fds, count);
 }

@@ -64,6 +64,9 @@ static bool is_theft(const struct nc_wire_reply *reply, uint32_t op)
 	case NC_WIRE_KEEP:
 	case NC_WIRE_PURGE:
 	case NC_WIRE_ROUTE:
+	case NC_WIRE_NAME_SET:
+	case NC_WIRE_NAME_HOLD:
+	case NC_WIRE_NAME_REMOVE:
 		return reply->error == 0;
 	default:
 		return false;

@@ -245,6 +245,16 @@ static long hold_nowait(void)
 	return NC_hold_nowait(cache, with.others, &with.result) < 0 && errno == EAGAIN ? 0 : -1;
 }
 
+static long remove_name(void)
+{
+	return NC_name_remove(cache, "none", 0) < 0 && errno == ENOENT ? 0 : -1;
+}
+
+static long hold_name(NC_cache *in)
+{
+	return NC_name_hold(in, "none", &with.result, NULL) < 0 && errno == ENOENT ? 0 : -1;
+}
+
 /* The kernel may be without io_uring. */
 static long use_buffers(int what)
 {
@@ -325,6 +335,11 @@ static long reap_sender(void)
 	CALL(NC_pread, OWNER, read_unit(with.others))                                              \
 	CALL(NC_data, NEVER, as_memory())                                                          \
 	CALL(NC_file, NEVER, as_file())                                                            \
+	CALL(NC_name_set, NEVER, NC_name_set(mine, "name", with.mine, 0))                          \
+	CALL(NC_name_set, OWNER, NC_name_set(cache, "name", with.given, 0))                        \
+	CALL(NC_name_hold, NEVER, hold_name(mine))                                                 \
+	CALL(NC_name_hold, OWNER, hold_name(cache))                                                \
+	CALL(NC_name_remove, OWNER, remove_name())                                                 \
 	CALL(NC_cache_on_purge, NEVER, NC_cache_on_purge(mine, NULL, NULL))                        \
 	CALL(NC_purge, OWNER, NC_purge(operator_of, "name") < 0 && errno == EOPNOTSUPP ? 0 : -1)   \
 	CALL(NC_grant, NEVER, NC_grant(mine, with.mine, NC_USER, getuid()))                        \

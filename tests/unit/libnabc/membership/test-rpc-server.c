@@ -118,7 +118,7 @@ START_TEST(test_operator)
 	ck_assert_int_eq(call_id(&overseer, NC_WIRE_DESTROY, sealed), 0);
 	ck_assert_int_eq(call_id(&overseer, NC_WIRE_DESTROY, sealed), -ENOENT);
 	/* This server does not implement these; members may not even call them. */
-	for (unsigned op = NC_WIRE_COUNTERS; op < NC_WIRE_OPS; op++) {
+	for (unsigned op = NC_WIRE_COUNTERS; op < NC_WIRE_NAME_SET; op++) {
 		if (op == NC_WIRE_KEEP || op == NC_WIRE_GRANTS || op == NC_WIRE_JOINED)
 			continue;
 		ck_assert_int_eq(call_id(&overseer, op, 1), -EOPNOTSUPP);
