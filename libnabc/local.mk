@@ -133,6 +133,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/wire/wire.c libnabc/wire/wire.h \
 	libnabc/worker/backend-requests.c \
 	libnabc/worker/backend.c libnabc/worker/backend.h \
+	libnabc/worker/responder-heads.c \
 	libnabc/worker/responder-poll.c \
 	libnabc/worker/responder-posix.c \
 	libnabc/worker/responder-requests.c \

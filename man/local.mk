@@ -97,6 +97,7 @@ man3_MANS = \
 	man/NC_worker_fd.3 \
 	man/NC_worker_gone.3 \
 	man/NC_worker_open.3 \
+	man/NC_worker_replace.3 \
 	man/NC_worker_respond.3 \
 	man/NC_worker_send.3 \
 	man/NC_write.3

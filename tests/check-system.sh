@@ -39,7 +39,7 @@ under=${SWEET_UNDER%% *}
 [ -z "$under" ] || command -v "$under" >/dev/null || missing "$under" "$under"
 for program in sweet/sweet nabcctl/nabcctl cgi-examples/generate \
 	cgi-examples/cached-report cgi-examples/template cgi-examples/upload tests/system/deny-io-uring \
-	tests/system/worker-many tests/system/worker-obey tests/system/worker-stream \
+	tests/system/worker-heads tests/system/worker-many tests/system/worker-obey tests/system/worker-stream \
 	tests/system/worker-told tests/system/cache-owner \
 	examples/epoll-server \
 	examples/uring-server examples/glib-server; do

@@ -142,12 +142,14 @@ NABC_UNITS = \
 	tests/unit/libnabc/worker/test-backend \
 	tests/unit/libnabc/worker/test-backend-bad \
 	tests/unit/libnabc/worker/test-backend-body \
+	tests/unit/libnabc/worker/test-backend-heads \
 	tests/unit/libnabc/worker/test-backend-pending \
 	tests/unit/libnabc/worker/test-backend-posix \
 	tests/unit/libnabc/worker/test-backend-start \
 	tests/unit/libnabc/worker/test-backend-stream \
 	tests/unit/libnabc/worker/test-backend-withdraw \
 	tests/unit/libnabc/worker/test-responder \
+	tests/unit/libnabc/worker/test-responder-heads \
 	tests/unit/libnabc/worker/test-responder-loop \
 	tests/unit/libnabc/worker/test-responder-threads \
 	tests/unit/libnabc/worker/test-response-head \
@@ -464,6 +466,7 @@ if SWEET
 check_PROGRAMS += \
 	tests/system/cache-owner \
 	tests/system/deny-io-uring \
+	tests/system/worker-heads \
 	tests/system/worker-many \
 	tests/system/worker-obey \
 	tests/system/worker-stream \
@@ -472,6 +475,8 @@ endif
 tests_system_cache_owner_LDADD = libnabc/libnabc.la
 tests_system_cache_owner_LDFLAGS = $(AM_LDFLAGS) -static
 tests_system_deny_io_uring_LDADD =
+tests_system_worker_heads_LDADD = libnabc/libnabc.la
+tests_system_worker_heads_LDFLAGS = $(AM_LDFLAGS) -static
 tests_system_worker_many_LDADD = libnabc/libnabc.la
 tests_system_worker_many_LDFLAGS = $(AM_LDFLAGS) -static
 tests_system_worker_obey_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS)

@@ -187,6 +187,11 @@ int NC_worker_gone(NC_worker *worker, const struct NC_request *request)
 					       : -EINVAL);
 }
 
+int NC_worker_replace(NC_worker *worker)
+{
+	return nc_api_result(worker ? nc_responder_replace(worker->responder) : -EINVAL);
+}
+
 void NC_worker_close(NC_worker *worker)
 {
 	if (!worker)

@@ -121,6 +121,11 @@ int nc_wire_check_request(const void *record, size_t length, struct nc_wire_requ
 	return 0;
 }
 
+static bool has_one_flag(uint32_t flags)
+{
+	return (flags & (flags - 1)) == 0;
+}
+
 /*
  * Each kind has its own fields and no others.  A piece that others follow must have
  * a byte: an empty piece is sent at once and never fills the window, so the number
@@ -130,11 +135,9 @@ static int check_kind(const struct nc_wire_response *response, const struct NC_r
 {
 	bool good;
 
-	if (response->flags & (NC_RESPONSE_ABORTED | NC_RESPONSE_TAKEN))
-		good = (response->flags == NC_RESPONSE_ABORTED ||
-			response->flags == NC_RESPONSE_TAKEN) &&
-		       response->status == 0 && response->ranges == 0 &&
-		       response->headers_length == 0;
+	if (response->flags & (NC_RESPONSE_ABORTED | NC_RESPONSE_TAKEN | NC_RESPONSE_REPLACE))
+		good = has_one_flag(response->flags) && response->status == 0 &&
+		       response->ranges == 0 && response->headers_length == 0;
 	else if (response->flags & NC_RESPONSE_PIECE)
 		good = nc_wire_flags_good(response->flags & ~NC_RESPONSE_PIECE, response->ranges) &&
 		       response->status == 0 && response->headers_length == 0 &&

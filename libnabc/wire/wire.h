@@ -23,9 +23,9 @@
  * The newest and the oldest version that this library speaks.  Each end states
  * both, in messages whose layout never changes (hello and welcome), and both use
  * the newest common version.  Calls and replies state their length, and structures
- * in them have the size that the caller knows.
+ * in them have the size that the caller knows.  Version 9 has NC_RESPONSE_REPLACE.
  */
-#define NC_WIRE_VERSION 8u
+#define NC_WIRE_VERSION 9u
 #define NC_WIRE_OLDEST 8u
 
 #define NC_WIRE_CHANNELS_MAX 64u

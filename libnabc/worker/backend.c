@@ -311,6 +311,16 @@ static bool accept_ranges(struct NC_backend *backend, const struct nc_wire_respo
 	return good;
 }
 
+/* Returns 1, or -EPROTO: it is asked once. */
+static int note_replace(struct nc_backend_channel *channel, struct NC_response *response)
+{
+	if (channel->replace)
+		return -EPROTO;
+	channel->replace = true;
+	*response = (struct NC_response)NC_RESPONSE_INIT(.flags = NC_RESPONSE_REPLACE);
+	return 1;
+}
+
 /* Returns 1 if the response is for the caller, 0 if it is dropped, or -errno. */
 static int judge(struct NC_backend *backend, unsigned number, const struct nc_wire_response *wire,
 		 struct NC_response *response)
@@ -319,6 +329,8 @@ static int judge(struct NC_backend *backend, unsigned number, const struct nc_wi
 	const struct NC_range *ranges = nc_wire_ranges(channel->record);
 	uint32_t piece = wire->flags & NC_RESPONSE_PIECE;
 
+	if (wire->flags & NC_RESPONSE_REPLACE)
+		return note_replace(channel, response);
 	/*
 	 * An ordinary response in one record need not be checked against the
 	 * windows if there are none.
@@ -357,7 +369,7 @@ static int judge(struct NC_backend *backend, unsigned number, const struct nc_wi
 /* After the last record of a response, its tag is free. */
 static void note_end(struct nc_backend_channel *channel, const struct nc_wire_response *wire)
 {
-	if (!(wire->flags & (NC_RESPONSE_MORE | NC_RESPONSE_TAKEN)))
+	if (!(wire->flags & (NC_RESPONSE_MORE | NC_RESPONSE_TAKEN | NC_RESPONSE_REPLACE)))
 		nc_pending_tags_remove(&channel->tags, wire->tag);
 }
 
@@ -373,6 +385,10 @@ static int take_bytes(struct nc_backend_channel *channel, uint64_t *tag,
 
 	while ((result = nc_pipe_reader_take(channel->reader, &record, &wire, &data, &length)) ==
 	       1) {
+		if (wire.flags & NC_RESPONSE_REPLACE) {
+			*tag = wire.tag;
+			return note_replace(channel, response);
+		}
 		note_end(channel, &wire);
 		result = nc_send_windows_judge(&channel->windows, &wire);
 		if (result == NC_SEND_WINDOW_PASS)

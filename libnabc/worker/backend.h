@@ -33,6 +33,7 @@ struct nc_backend_channel {
 	uint64_t submitted; /* number of requests so far */
 	/* the queue was full, so a window has credit that the worker does not know of */
 	bool notify_pending;
+	bool replace; /* the worker has asked to be replaced */
 };
 
 struct NC_backend {

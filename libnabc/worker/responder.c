@@ -89,6 +89,7 @@ int nc_responder_open(struct nc_index *index, int socket, struct nc_responder **
 	responder->interrupt = responder->poll = responder->signal = -1;
 	responder->index = index;
 	responder->watch = fds[1];
+	responder->version = nc_wire_common(welcome.version, welcome.oldest);
 	responder->channels = welcome.channels;
 	for (unsigned i = 0; i < responder->channels; i++) {
 		nc_channel_init(&responder->channel[i].queues, responder->queues.base, i,

@@ -71,8 +71,10 @@ struct nc_responder {
 	struct nc_segment queues;
 	int watch; /* readable when requests arrive or response queues have space */
 	unsigned channels;
-	unsigned next; /* the channel to look at first, for fairness */
-	bool broken;   /* the server violated the protocol */
+	unsigned next;	  /* the channel to look at first, for fairness */
+	bool broken;	  /* the server violated the protocol */
+	uint32_t version; /* of the protocol, which both ends speak */
+	bool replace;	  /* the server was asked to replace this worker */
 	struct nc_pending pending;
 	char *out; /* for records of responses that are sent as bytes; NULL: sent by id */
 	struct {
@@ -125,6 +127,12 @@ int nc_responder_abort(struct nc_responder *responder, const struct NC_request *
 
 /* Returns 1 if the client is gone, 0, or -errno.  Does not block. */
 int nc_responder_gone(struct nc_responder *responder, const struct NC_request *request);
+
+/*
+ * Asks the server to replace this worker, once.  Returns 0, -EOPNOTSUPP (the server is older), or
+ * -EAGAIN: all queues are full.  Does not block.
+ */
+int nc_responder_replace(struct nc_responder *responder);
 
 /* --- for responder*.c: call these with the lock ------------------------------- */
 

@@ -199,6 +199,8 @@ static int start(struct pool_process *process)
 	int error;
 
 	atomic_store_explicit(&process->doomed, false, memory_order_relaxed);
+	atomic_store_explicit(&process->asked_to_go, false, memory_order_relaxed);
+	atomic_store_explicit(&process->useful, false, memory_order_relaxed);
 	atomic_store_explicit(&process->asked, clock_boottime_ns(), memory_order_relaxed);
 	process->pidfd = -1;
 	process->state = POOL_PROCESS_DOWN;
@@ -288,6 +290,13 @@ static void end_if_down(struct gateway_pool *pool)
 	pool->ended(pool);
 }
 
+/* Such a one would start again and again, and serve no request. */
+static bool is_useless(const struct pool_process *process)
+{
+	return atomic_load_explicit(&process->asked_to_go, memory_order_relaxed) &&
+	       !atomic_load_explicit(&process->useful, memory_order_relaxed);
+}
+
 /* Runs on the main thread when no part uses the process any more. */
 static void process_gone(struct loop_task *task)
 {
@@ -304,7 +313,7 @@ static void process_gone(struct loop_task *task)
 		end_if_down(process->pool);
 		return;
 	}
-	if (process->planned || lived >= POOL_PROCESS_LIVED_MS) {
+	if ((process->planned && !is_useless(process)) || lived >= POOL_PROCESS_LIVED_MS) {
 		process->backoff = BACKOFF_FIRST;
 		process->pool->none_left = false;
 	} else {
@@ -406,10 +415,31 @@ void pool_process_served(struct pool_process *process)
 {
 	unsigned most = process->pool->settings->max_requests;
 
+	/* Mostly it is set: all threads read the line, and none writes to it. */
+	if (!atomic_load_explicit(&process->useful, memory_order_relaxed))
+		atomic_store_explicit(&process->useful, true, memory_order_relaxed);
 	/* Exactly one thread reaches this count. */
 	if (most &&
 	    atomic_fetch_add_explicit(&process->served, 1, memory_order_relaxed) + 1 == most)
 		loop_post(loop_of(process), &process->used_up);
+}
+
+static void process_replace(struct loop_task *task)
+{
+	struct pool_process *process = container_of(task, struct pool_process, replace);
+
+	if (process->state != POOL_PROCESS_UP)
+		return;
+	log_notice("worker %s[%u] (pid %d) asks to be replaced", name_of(process), process->number,
+		   (int)process->started_pid);
+	retire(process);
+}
+
+void pool_process_replace(struct pool_process *process)
+{
+	/* A worker can ask each thread. */
+	if (!atomic_exchange_explicit(&process->asked_to_go, true, memory_order_relaxed))
+		loop_post(loop_of(process), &process->replace);
 }
 
 /* --- all of them -------------------------------------------------------------------- */
@@ -427,6 +457,7 @@ int pool_processes_open(struct gateway_pool *pool, const struct pool_process_kin
 		process->parts = parts;
 		process->gone.run = process_gone;
 		process->used_up.run = process_used_up;
+		process->replace.run = process_replace;
 		error = start(process);
 		if (error)
 			return error;

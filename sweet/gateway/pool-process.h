@@ -74,13 +74,15 @@ struct pool_process {
 	bool failing;		  /* the pool counts it as failing */
 	_Atomic unsigned leaving; /* parts that have not released it */
 	_Atomic bool doomed;	  /* is being killed: gets no more requests */
+	_Atomic bool asked_to_go; /* it has asked to be replaced */
+	_Atomic bool useful;	  /* it has responded to a request */
 	_Atomic unsigned served;  /* requests, if the pool counts them */
 	_Atomic unsigned streams; /* responses that block others, if the pool counts those */
 	/* Of all threads, if the pool counts them: */
 	_Atomic unsigned load;	      /* requests in flight */
 	_Atomic uint64_t moved_ms;    /* when a request ended, or the first began */
 	_Atomic uint64_t streamed_ms; /* when one of streams ended */
-	struct loop_task gone, used_up, kill;
+	struct loop_task gone, used_up, replace, kill;
 	void *own; /* private to the protocol */
 	/* For the status. */
 	_Atomic int pid;	/* 0: not running */
@@ -137,6 +139,12 @@ static inline bool pool_process_is_slow(const struct pool_process *process, uint
 
 /* The process has responded to one more request; any thread.  After its last one it is replaced. */
 void pool_process_served(struct pool_process *process);
+
+/*
+ * The process asks to be replaced; any thread that uses it.  It gets no more requests, and ends when
+ * it has responded to those that it has.
+ */
+void pool_process_replace(struct pool_process *process);
 
 /* Kills a process that broke the protocol or timed out; while a thread uses it. */
 void pool_process_kill(struct pool_process *process, const char *why);

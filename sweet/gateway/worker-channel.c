@@ -195,6 +195,10 @@ bool worker_channel_reap(struct worker_channel *channel)
 		if (got <= 0)
 			break;
 		any = true;
+		if (response.flags & NC_RESPONSE_REPLACE) {
+			pool_process_replace(channel->process);
+			continue;
+		}
 		pending = find(channel, tag);
 		if (!pending) {
 			/* An unrequested response is a fault of the worker only. */

@@ -458,6 +458,7 @@ static const struct {
 	{"echo-body", echo_body},
 	{"gone", await_gone},
 	{"raw-records", raw_records},
+	{"replace", replace_me},
 	{"stream-errors", stream_errors},
 };
 

@@ -48,6 +48,7 @@ void report_outcome(void);
 void abort_it(void);
 void await_gone(void);
 void raw_records(void);
+void replace_me(void);
 void stream_errors(void);
 
 #endif

@@ -269,7 +269,7 @@ def test_owner_that_speaks_otherwise(folder):
             listener.shutdown(socket.SHUT_RDWR)
             thread.join()
         if answer == old:
-            assert "speaks versions 7 to 7 of the cache's protocol, this process 8 to 8" in told
+            assert "speaks versions 7 to 7 of the cache's protocol, this process 8 to 9" in told
         else:
             assert ("not the socket of a cache" if answer else "hung up") in told
 

@@ -270,6 +270,7 @@ static long parse_head(void)
 	CALL(NC_response_headers_parse, NEVER, parse_head())                                       \
 	CALL(NC_response_headers_check, NEVER, NC_response_headers_check("A: b\r\n", 6, NULL))     \
 	CALL(NC_worker_gone, NEVER, NC_worker_gone(worker, &request))                              \
+	CALL(NC_worker_replace, NEVER, NC_worker_replace(worker))                                  \
 	CALL(NC_worker_respond, NEVER, respond(own, 0, NC_RESPONSE_KEEP))                          \
 	CALL(NC_worker_respond, OWNER, respond(others, 0, NC_RESPONSE_KEEP))                       \
 	CALL(NC_worker_respond, SERVER, respond_to_some())                                         \

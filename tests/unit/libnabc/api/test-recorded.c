@@ -34,9 +34,10 @@ struct bytes {
 static const struct bytes hello_7 = {BYTES("NABC\x07\0\0\0\0\0\0\0\0\0\0\0")};
 static const struct bytes hello_8 = {BYTES("NABC\x08\0\0\0\0\0\0\0\x08\0\0\0")};
 static const struct bytes operator_8 = {BYTES("NABC\x08\0\0\0\x02\0\0\0\x08\0\0\0")};
-/* Of future versions: one that still supports 8, one that does not. */
 static const struct bytes hello_9 = {BYTES("NABC\x09\0\0\0\0\0\0\0\x08\0\0\0")};
-static const struct bytes hello_only_9 = {BYTES("NABC\x09\0\0\0\0\0\0\0\x09\0\0\0")};
+/* Of future versions: one that still supports 8, one that supports neither 8 nor 9. */
+static const struct bytes hello_10 = {BYTES("NABC\x0a\0\0\0\0\0\0\0\x08\0\0\0")};
+static const struct bytes hello_only_10 = {BYTES("NABC\x0a\0\0\0\0\0\0\0\x0a\0\0\0")};
 
 /* An owner's welcome to a member without a segment; units of at most 1 MiB. */
 #define WELCOME(version, error, oldest)                                                            \
@@ -49,6 +50,8 @@ static const struct bytes refusal_7 = {BYTES(WELCOME("\x07", "\x47", "\0"))};
 static const struct bytes welcome_8 = {BYTES(WELCOME("\x08", "\0", "\x08"))};
 static const struct bytes welcome_9 = {BYTES(WELCOME("\x09", "\0", "\x08"))};
 static const struct bytes welcome_only_9 = {BYTES(WELCOME("\x09", "\0", "\x09"))};
+static const struct bytes welcome_10 = {BYTES(WELCOME("\x0a", "\0", "\x08"))};
+static const struct bytes welcome_only_10 = {BYTES(WELCOME("\x0a", "\0", "\x0a"))};
 
 /* Calls of version 8: an operator lists 4 units of 64 bytes; requests 40 bytes of counters. */
 static const struct bytes list_8 = {BYTES("NABC\x07\0\0\0"
@@ -142,8 +145,9 @@ START_TEST(test_members)
 	} members[] = {
 		{&hello_8, 0, NULL},
 		{&hello_9, 0, NULL},
+		{&hello_10, 0, NULL},
 		{&hello_7, EPROTONOSUPPORT, "versions 7 to 7"},
-		{&hello_only_9, EPROTONOSUPPORT, "versions 9 to 9"},
+		{&hello_only_10, EPROTONOSUPPORT, "versions 10 to 10"},
 	};
 	char reply[4096];
 	int fd;
@@ -151,12 +155,12 @@ START_TEST(test_members)
 	open_served();
 	fd = connect_to_owner();
 	ck_assert_uint_eq(play(fd, members[_i].hello, reply), 64);
-	ck_assert_mem_eq(reply, "NABC\x08\0\0\0", 8);
+	ck_assert_mem_eq(reply, "NABC\x09\0\0\0", 8);
 	ck_assert_uint_eq(number(reply, 8), (uint32_t)members[_i].error);
 	ck_assert_uint_eq(number(reply, 60), 8);
 	if (members[_i].error) {
 		ck_assert_ptr_nonnull(strstr(said, members[_i].versions));
-		ck_assert_ptr_nonnull(strstr(said, "this process 8 to 8"));
+		ck_assert_ptr_nonnull(strstr(said, "this process 8 to 9"));
 	} else {
 		ck_assert_str_eq(said, "");
 	}
@@ -207,7 +211,7 @@ static pid_t start_owner(const struct bytes *welcome)
 		char hello[100];
 		int fd = accept(listener, NULL, NULL);
 
-		if (recv(fd, hello, sizeof(hello), 0) != 16 || memcmp(hello, hello_8.at, 8))
+		if (recv(fd, hello, sizeof(hello), 0) != 16 || memcmp(hello, hello_9.at, 8))
 			_exit(1);
 		(void)!send(fd, welcome->at, welcome->length, MSG_NOSIGNAL);
 		(void)!recv(fd, hello, sizeof(hello), 0);
@@ -226,10 +230,12 @@ START_TEST(test_owners)
 	} owners[] = {
 		{&welcome_8, 0, NULL},
 		{&welcome_9, 0, NULL},
+		{&welcome_only_9, 0, NULL},
+		{&welcome_10, 0, NULL},
 		{&welcome_7, EPROTONOSUPPORT, "versions 7 to 7"},
 		/* It refuses unknown versions with EPROTO. */
 		{&refusal_7, EPROTONOSUPPORT, "versions 7 to 7"},
-		{&welcome_only_9, EPROTONOSUPPORT, "versions 9 to 9"},
+		{&welcome_only_10, EPROTONOSUPPORT, "versions 10 to 10"},
 	};
 	struct NC_attach_options options =
 		NC_ATTACH_OPTIONS_INIT(.flags = NC_ATTACH_LIGHT, .log = hear);
@@ -243,7 +249,7 @@ START_TEST(test_owners)
 	ck_assert_int_eq(errno * !attached, owners[_i].error);
 	if (owners[_i].error) {
 		ck_assert_ptr_nonnull(strstr(said, owners[_i].versions));
-		ck_assert_ptr_nonnull(strstr(said, "this process 8 to 8"));
+		ck_assert_ptr_nonnull(strstr(said, "this process 8 to 9"));
 	} else {
 		ck_assert_ptr_nonnull(attached);
 		ck_assert_int_eq(NC_cache_close(attached), 0);
@@ -258,7 +264,7 @@ END_TEST
 /* The log of the server has the versions; therefore the worker sends its own. */
 START_TEST(test_worker)
 {
-	const struct bytes *welcome = _i ? &welcome_only_9 : &welcome_7;
+	const struct bytes *welcome = _i ? &welcome_only_10 : &welcome_7;
 	char text[16], last[100];
 	int pair[2];
 
@@ -267,8 +273,8 @@ START_TEST(test_worker)
 	setenv("NABC_WORKER_FD", text, 1);
 	ck_assert_int_eq(send(pair[0], welcome->at, welcome->length, 0), (ssize_t)welcome->length);
 	NULL_FAILS(NC_worker_open(NULL), EPROTONOSUPPORT);
-	ck_assert_int_eq(recv(pair[0], last, sizeof(last), 0), (ssize_t)hello_8.length);
-	ck_assert_mem_eq(last, hello_8.at, hello_8.length);
+	ck_assert_int_eq(recv(pair[0], last, sizeof(last), 0), (ssize_t)hello_9.length);
+	ck_assert_mem_eq(last, hello_9.at, hello_9.length);
 	close_pair(pair);
 }
 END_TEST
@@ -319,9 +325,9 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_server);
-	tcase_add_loop_test(tcase, test_members, 0, 4);
+	tcase_add_loop_test(tcase, test_members, 0, 5);
 	tcase_add_test(tcase, test_calls);
-	tcase_add_loop_test(tcase, test_owners, 0, 5);
+	tcase_add_loop_test(tcase, test_owners, 0, 7);
 	tcase_add_loop_test(tcase, test_worker, 0, 2);
 }
 

@@ -153,7 +153,7 @@ START_TEST(test_response_kinds)
 {
 	const unsigned keep = NC_RESPONSE_KEEP, more = NC_RESPONSE_MORE;
 	const unsigned piece = NC_RESPONSE_PIECE, aborted = NC_RESPONSE_ABORTED;
-	const unsigned taken = NC_RESPONSE_TAKEN;
+	const unsigned taken = NC_RESPONSE_TAKEN, replace = NC_RESPONSE_REPLACE;
 	struct nc_wire_response head = {.tag = 5};
 
 	for (unsigned i = 0; i < 128 * 8; i++) {
@@ -164,9 +164,10 @@ START_TEST(test_response_kinds)
 						 .headers_length = headers,
 						 .ranges = ranges,
 						 .flags = i >> 3};
-		if (head.flags & (aborted | taken))
-			good = (head.flags == aborted || head.flags == taken) && !headers &&
-			       !ranges && !head.status;
+		if (head.flags & (aborted | taken | replace))
+			good = (head.flags == aborted || head.flags == taken ||
+				head.flags == replace) &&
+			       !headers && !ranges && !head.status;
 		else if (head.flags & piece)
 			good = !(head.flags & ~(piece | keep | more)) && !headers && !head.status &&
 			       (!(head.flags & more) || ranges);

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * worker-heads.c - a worker that says more than its responses, as the end of the path says:
+ *
+ *	/pid       its process id
+ *	/replace   the same; then it asks to be replaced
+ *	/before    the same; it asks before it responds
+ *	/last      begins a response, asks, reads a byte from the FIFO that the query names, and
+ *	           continues with its process id
+ *
+ * With HEADS_AT_ONCE it asks to be replaced before it accepts a request.  Single-threaded; it says
+ * when it ends, which is when its server does, or asks for it.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <nabc-worker.h>
+#include <nabc.h>
+
+static NC_worker *worker;
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(EXIT_FAILURE);
+}
+
+static struct NC_range unit_of(const char *text)
+{
+	struct NC_range range = {.length = strlen(text)};
+	NC_handle unit;
+
+	if (NC_alloc(&unit, range.length, 0) < 0 || NC_write(&unit, text, range.length, 0) < 0 ||
+	    NC_insert(&unit) < 0)
+		die("worker-heads: cannot make a unit");
+	range.id = NC_cache_id(&unit);
+	NC_free(&unit);
+	return range;
+}
+
+static struct NC_range process_id(void)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%9d\n", (int)getpid());
+	return unit_of(text);
+}
+
+static void respond_pid(const struct NC_request *request)
+{
+	struct NC_response response = NC_RESPONSE_INIT(.status = 200, .body = process_id());
+
+	if (NC_worker_respond(worker, request, &response) < 0)
+		die("worker-heads: cannot respond");
+}
+
+static void replace(void)
+{
+	if (NC_worker_replace(worker) < 0)
+		die("worker-heads: cannot ask to be replaced");
+}
+
+static void begin(const struct NC_request *request)
+{
+	static const char length[] = "Content-Length: 10\r\n";
+	struct NC_response response =
+		NC_RESPONSE_INIT(.status = 200, .flags = NC_RESPONSE_MORE, .headers = length,
+				 .headers_length = sizeof(length) - 1);
+
+	if (NC_worker_respond(worker, request, &response) < 0)
+		die("worker-heads: cannot begin");
+}
+
+static void wait_for_byte(const struct NC_request *request)
+{
+	int fifo = open(NC_request_variable(request, "QUERY_STRING"), O_RDONLY | O_CLOEXEC);
+	struct NC_range range;
+	char byte;
+
+	if (fifo < 0 || read(fifo, &byte, 1) != 1)
+		die("worker-heads: cannot wait");
+	close(fifo);
+	range = process_id();
+	if (NC_worker_send(worker, request, &range, 1, 0) < 0)
+		die("worker-heads: cannot send a piece");
+}
+
+static void obey(const struct NC_request *request)
+{
+	char order[16];
+
+	/* The variables are gone when the request is complete. */
+	snprintf(order, sizeof(order), "%s", NC_request_variable(request, "PATH_INFO"));
+	if (strcmp(order, "/last") == 0) {
+		begin(request);
+		replace();
+		wait_for_byte(request);
+		return;
+	}
+	if (strcmp(order, "/before") == 0)
+		replace();
+	respond_pid(request);
+	if (strcmp(order, "/replace") == 0)
+		replace();
+}
+
+int main(void)
+{
+	struct NC_request request;
+
+	worker = NC_worker_open(NULL);
+	if (!worker)
+		die("worker-heads: cannot join the server");
+	if (getenv("HEADS_AT_ONCE"))
+		replace();
+	while (NC_worker_accept(worker, &request, sizeof(request), 0) > 0)
+		obey(&request);
+	fprintf(stderr, "worker-heads: %d ends\n", (int)getpid());
+	NC_worker_close(worker);
+	return EXIT_SUCCESS;
+}
