@@ -96,6 +96,7 @@ man3_MANS = \
 	man/NC_worker_close.3 \
 	man/NC_worker_fd.3 \
 	man/NC_worker_gone.3 \
+	man/NC_worker_interim.3 \
 	man/NC_worker_open.3 \
 	man/NC_worker_replace.3 \
 	man/NC_worker_respond.3 \

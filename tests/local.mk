@@ -475,7 +475,7 @@ endif
 tests_system_cache_owner_LDADD = libnabc/libnabc.la
 tests_system_cache_owner_LDFLAGS = $(AM_LDFLAGS) -static
 tests_system_deny_io_uring_LDADD =
-tests_system_worker_heads_LDADD = libnabc/libnabc.la
+tests_system_worker_heads_LDADD = libnabc/libnabc-internal.la
 tests_system_worker_heads_LDFLAGS = $(AM_LDFLAGS) -static
 tests_system_worker_many_LDADD = libnabc/libnabc.la
 tests_system_worker_many_LDFLAGS = $(AM_LDFLAGS) -static

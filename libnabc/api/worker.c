@@ -187,6 +187,19 @@ int NC_worker_gone(NC_worker *worker, const struct NC_request *request)
 					       : -EINVAL);
 }
 
+int NC_worker_interim(NC_worker *worker, const struct NC_request *request,
+		      const struct NC_response *response)
+{
+	struct NC_response known;
+	int error;
+
+	if (!worker || !request || !response)
+		return nc_api_result(-EINVAL);
+	error = nc_versioned_read(&known, sizeof(known), RESPONSE_LEAST, response);
+	return nc_api_result(error ? error
+				   : nc_responder_interim(worker->responder, request, &known));
+}
+
 int NC_worker_replace(NC_worker *worker)
 {
 	return nc_api_result(worker ? nc_responder_replace(worker->responder) : -EINVAL);

@@ -97,6 +97,8 @@ int NC_worker_body(NC_worker *worker, struct NC_request *request, struct NC_rang
 		   unsigned flags);
 int NC_worker_abort(NC_worker *worker, const struct NC_request *request);
 int NC_worker_gone(NC_worker *worker, const struct NC_request *request);
+int NC_worker_interim(NC_worker *worker, const struct NC_request *request,
+		      const struct NC_response *response);
 int NC_worker_replace(NC_worker *worker);
 void NC_worker_close(NC_worker *worker);
 
@@ -145,6 +147,7 @@ struct NC_backend_options {
 #define NC_RESPONSE_ABORTED 0x8u  /* the response was cut off */
 #define NC_RESPONSE_TAKEN 0x10u	  /* no response: a piece of the request's body was released */
 #define NC_RESPONSE_REPLACE 0x40u /* no response: the worker asks to be replaced */
+#define NC_RESPONSE_INTERIM 0x80u /* but this one has a status, 1xx: the response follows */
 
 #define NC_BODY_LAST 0x1u /* the last piece of the body */
 

@@ -92,6 +92,12 @@ static int judge_taken(struct nc_send_window *window)
 	return window->broken ? NC_SEND_WINDOW_DROP : NC_SEND_WINDOW_PASS;
 }
 
+/* The response has not begun. */
+static int judge_interim(const struct nc_send_window *window)
+{
+	return window && window->begun ? -EPROTO : NC_SEND_WINDOW_PASS;
+}
+
 int nc_send_windows_judge(struct nc_send_windows *windows, const struct nc_wire_response *record)
 {
 	struct nc_send_window *window = nc_send_windows_find(windows, record->tag);
@@ -99,6 +105,8 @@ int nc_send_windows_judge(struct nc_send_windows *windows, const struct nc_wire_
 
 	if (record->flags & NC_RESPONSE_TAKEN)
 		return judge_taken(window);
+	if (record->flags & NC_RESPONSE_INTERIM)
+		return judge_interim(window);
 	/* After the first record, a response continues with pieces, and with nothing else. */
 	if (!(record->flags & NC_RESPONSE_ABORTED) &&
 	    (window && window->begun) != !!(record->flags & NC_RESPONSE_PIECE))

@@ -138,6 +138,9 @@ static int check_kind(const struct nc_wire_response *response, const struct NC_r
 	if (response->flags & (NC_RESPONSE_ABORTED | NC_RESPONSE_TAKEN | NC_RESPONSE_REPLACE))
 		good = has_one_flag(response->flags) && response->status == 0 &&
 		       response->ranges == 0 && response->headers_length == 0;
+	else if (response->flags & NC_RESPONSE_INTERIM)
+		good = has_one_flag(response->flags) && nc_wire_is_interim(response->status) &&
+		       response->ranges == 0;
 	else if (response->flags & NC_RESPONSE_PIECE)
 		good = nc_wire_flags_good(response->flags & ~NC_RESPONSE_PIECE, response->ranges) &&
 		       response->status == 0 && response->headers_length == 0 &&

@@ -23,7 +23,8 @@
  * The newest and the oldest version that this library speaks.  Each end states
  * both, in messages whose layout never changes (hello and welcome), and both use
  * the newest common version.  Calls and replies state their length, and structures
- * in them have the size that the caller knows.  Version 9 has NC_RESPONSE_REPLACE.
+ * in them have the size that the caller knows.  Version 9 has NC_RESPONSE_REPLACE and
+ * NC_RESPONSE_INTERIM.
  */
 #define NC_WIRE_VERSION 9u
 #define NC_WIRE_OLDEST 8u
@@ -230,6 +231,12 @@ static inline bool nc_wire_flags_good(uint32_t flags, uint32_t ranges)
 
 	return !(flags & ~(NC_RESPONSE_KEEP | NC_RESPONSE_MORE | drops)) &&
 	       (flags & NC_RESPONSE_KEEP || !(flags & drops));
+}
+
+/* Whether the status is that of an interim response; 101 is none, since it ends the request. */
+static inline bool nc_wire_is_interim(int status)
+{
+	return status >= 100 && status <= 199 && status != 101;
 }
 
 /* Whether the unit of range i is kept after it is sent. */

@@ -369,7 +369,8 @@ static int judge(struct NC_backend *backend, unsigned number, const struct nc_wi
 /* After the last record of a response, its tag is free. */
 static void note_end(struct nc_backend_channel *channel, const struct nc_wire_response *wire)
 {
-	if (!(wire->flags & (NC_RESPONSE_MORE | NC_RESPONSE_TAKEN | NC_RESPONSE_REPLACE)))
+	if (!(wire->flags &
+	      (NC_RESPONSE_MORE | NC_RESPONSE_TAKEN | NC_RESPONSE_REPLACE | NC_RESPONSE_INTERIM)))
 		nc_pending_tags_remove(&channel->tags, wire->tag);
 }
 

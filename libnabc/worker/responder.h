@@ -129,6 +129,13 @@ int nc_responder_abort(struct nc_responder *responder, const struct NC_request *
 int nc_responder_gone(struct nc_responder *responder, const struct NC_request *request);
 
 /*
+ * Sends an interim response.  Blocks while the queue is full.  Returns as nc_responder_respond(), or
+ * -EOPNOTSUPP (the server is older).
+ */
+int nc_responder_interim(struct nc_responder *responder, const struct NC_request *request,
+			 const struct NC_response *response);
+
+/*
  * Asks the server to replace this worker, once.  Returns 0, -EOPNOTSUPP (the server is older), or
  * -EAGAIN: all queues are full.  Does not block.
  */

@@ -29,6 +29,7 @@
 #include "base/counter.h"
 #include "base/list.h"
 #include "base/peer-addresses.h"
+#include "base/slice.h"
 #include "base/timer.h"
 #include "config/configuration.h"
 #include "core/server.h"
@@ -63,8 +64,8 @@ struct connection_transport {
 	/* Stops receiving, soon; continues. */
 	void (*pause)(struct connection *connection);
 	void (*resume)(struct connection *connection);
-	/* Sends status 100. */
-	void (*say_continue)(struct connection *connection);
+	/* Sends an interim response with these header lines, while no message is being sent. */
+	void (*interim)(struct connection *connection, int status, struct slice lines);
 	/* Returns how many sent bytes the client has not acknowledged, as far as that matters. */
 	int (*unsent)(const struct connection *connection);
 	/* See connection_shut() and connection_reset_at_close(). */
@@ -230,6 +231,9 @@ void connection_waits(struct loop_send *op);
 
 /* Sends the head of the transaction's response, and the body if there is one. */
 void connection_respond(struct connection *connection);
+
+/* The interim() of struct transaction. */
+void connection_interim(struct transaction *transaction, int status, struct slice lines);
 
 /* The responder, which had returned RESPOND_LATER, is done. */
 void connection_done(struct transaction *transaction);

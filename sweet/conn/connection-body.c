@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/container.h"
+#include "base/slice.h"
 #include "base/timer.h"
 #include "config/configuration.h"
 #include "conn/connection-base.h"
@@ -97,7 +98,7 @@ void connection_refuse_slow_body(struct connection *connection)
 void connection_start_receiving(struct connection *connection, const char *data, size_t length)
 {
 	if (connection->expecting && length == 0)
-		connection->transport->say_continue(connection);
+		connection->transport->interim(connection, 100, (struct slice){0});
 	connection->expecting = false;
 	begin_receiving(connection);
 	connection->mux->received(connection, data, length);

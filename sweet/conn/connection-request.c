@@ -85,6 +85,7 @@ static const struct transaction_owner owner = {
 	.moved = connection_moved,
 	.give_up = request_give_up,
 	.hold_input = connection_hold_input,
+	.interim = connection_interim,
 };
 
 static bool trusts(const struct sockaddr *address, const void *list)

@@ -15,6 +15,7 @@
 #include "base/container.h"
 #include "base/counter.h"
 #include "base/peer-addresses.h"
+#include "base/slice.h"
 #include "base/timer.h"
 #include "config/configuration.h"
 #include "conn/connection-base.h"
@@ -264,6 +265,23 @@ void connection_respond(struct connection *connection)
 	if (may)
 		ready_keep(connection->output);
 	send_piece(connection, length);
+}
+
+/* Not all that speak HTTP/1.0 know them (RFC 9110, section 15.2); of a stream it says nothing. */
+static bool takes_interim(const struct connection *connection)
+{
+	return !connection->http10 || connection_is_stream(connection);
+}
+
+void connection_interim(struct transaction *transaction, int status, struct slice lines)
+{
+	const struct output *output = container_of(transaction, struct output, transaction);
+	struct connection *connection = transaction->connection;
+
+	if (!connection || !takes_interim(connection) || connection->sending || output->head_sent)
+		return;
+	assert(connection->state == WORKING || connection->state == RECEIVING);
+	connection->transport->interim(connection, status, lines);
 }
 
 void connection_done(struct transaction *transaction)

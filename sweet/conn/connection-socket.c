@@ -4,11 +4,15 @@
  */
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
+#include "base/slice.h"
 #include "conn/connection-base.h"
 #include "core/server.h"
+#include "core/transaction.h"
 #include "event/loop.h"
+#include "http/response.h"
 #include "pressure/unsent.h"
 
 static void socket_send_message(struct connection *connection)
@@ -43,17 +47,34 @@ static void socket_resume_receiving(struct connection *connection)
 	loop_receive_resume(connection->thread->loop, connection->carrier->fd);
 }
 
+#define INTERIM_UNSENT_MAX 16384 /* bytes that surely fit into a socket */
+
+/* More than 100: a client that does not read need not get it. */
+static bool has_room(const struct connection *connection, size_t length)
+{
+	return unsent_in_socket(connection->carrier->fd) + (int)length <= INTERIM_UNSENT_MAX;
+}
+
 /*
  * Sent directly, as the loop has no operation for it: the few bytes fit into an idle
  * socket.  If the socket is full, 100 may be left out; clients do not wait for it
  * forever.
  */
-static void socket_say_continue(struct connection *connection)
+static void socket_interim(struct connection *connection, int status, struct slice lines)
 {
-	static const char line[] = "HTTP/1.1 100 Continue\r\n\r\n";
-	ssize_t sent = connection_write(connection, line, sizeof(line) - 1);
+	char head[RESPONSE_STATUS_MAX + TRANSACTION_INTERIM_MAX + 2];
+	size_t length = response_status_line(status, NULL, head);
+	ssize_t sent;
 
-	if (sent > 0 && sent < (ssize_t)sizeof(line) - 1)
+	if (lines.length)
+		memcpy(head + length, lines.at, lines.length);
+	length += lines.length;
+	memcpy(head + length, "\r\n", 2);
+	length += 2;
+	if (lines.length && !has_room(connection, length))
+		return;
+	sent = connection_write(connection, head, length);
+	if (sent > 0 && sent < (ssize_t)length)
 		(void)shutdown(connection->carrier->fd,
 			       SHUT_RDWR); /* what follows cannot be parsed */
 }
@@ -86,7 +107,7 @@ const struct connection_transport connection_socket = {
 	.client_stalls = socket_client_stalls,
 	.pause = socket_pause_receiving,
 	.resume = socket_resume_receiving,
-	.say_continue = socket_say_continue,
+	.interim = socket_interim,
 	.unsent = socket_unsent,
 	.shut = connection_shut_socket,
 	.reset_at_close = socket_reset_at_close,

@@ -64,12 +64,13 @@ struct transaction;
 #define TRANSACTION_RULES_MAX 2048 /* bytes that rules for fields add to a head */
 #define TRANSACTION_AROUND_MAX                                                                     \
 	(TRANSACTION_TEXT_MAX + TRANSACTION_RULES_MAX + 1792) /* of that, with other lines */
-#define TRANSACTION_SCRATCH 592				      /* bytes */
-#define TRANSACTION_ID_MAX 64				      /* bytes of a request's id */
-#define TRANSACTION_USER_MAX 127			      /* bytes of a name */
-#define TRANSACTION_TRACEPARENT 55			      /* bytes of the field */
-#define TRANSACTION_TRACE_PARENT 16			      /* bytes of the id in it */
-#define TRANSACTION_FILE_RESPONSE 1536			      /* bytes of struct file_response */
+#define TRANSACTION_INTERIM_MAX 8192   /* bytes of an interim response's lines */
+#define TRANSACTION_SCRATCH 592	       /* bytes */
+#define TRANSACTION_ID_MAX 64	       /* bytes of a request's id */
+#define TRANSACTION_USER_MAX 127       /* bytes of a name */
+#define TRANSACTION_TRACEPARENT 55     /* bytes of the field */
+#define TRANSACTION_TRACE_PARENT 16    /* bytes of the id in it */
+#define TRANSACTION_FILE_RESPONSE 1536 /* bytes of struct file_response */
 #define TRANSACTION_UNKNOWN UINT64_MAX /* length of a body that is not known before its end */
 
 /* Or an enum coding: what the client prefers of the codings for the path. */
@@ -126,6 +127,12 @@ struct transaction_owner {
 	void (*give_up)(struct transaction *transaction);
 	/* Stops what tunnel() gets, soon, or continues. */
 	void (*hold_input)(struct transaction *transaction, bool hold);
+	/*
+	 * Sends an interim response with these header lines, which are safe to send, at most
+	 * TRANSACTION_INTERIM_MAX bytes.  A client that cannot get it now, or at all, gets none.
+	 * The responder has returned RESPOND_LATER, and the response has not begun.
+	 */
+	void (*interim)(struct transaction *transaction, int status, struct slice lines);
 };
 
 /*

@@ -176,6 +176,14 @@ static void fill_hold_input(struct transaction *transaction, bool hold)
 	(void)hold;
 }
 
+/* There is no client. */
+static void fill_interim(struct transaction *transaction, int status, struct slice lines)
+{
+	(void)transaction;
+	(void)status;
+	(void)lines;
+}
+
 static const struct transaction_owner owner = {
 	.done = fill_done,
 	.resume = fill_resume,
@@ -185,6 +193,7 @@ static const struct transaction_owner owner = {
 	.moved = fill_moved,
 	.give_up = fill_give_up,
 	.hold_input = fill_hold_input,
+	.interim = fill_interim,
 };
 
 /* A redirection to another path, or to a file, is not stored for this path. */

@@ -11,6 +11,7 @@
 #define SWEET_WORKER_CHANNEL_INTERNAL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "backend/backend-call.h"
@@ -26,8 +27,10 @@ struct channel_call {
 	struct response_queue parts;
 	struct budget *shared; /* budget of the parts */
 	unsigned kept;	       /* pieces whose window credit is not yet returned to the worker */
-	unsigned excess;    /* pieces beyond the announced length: their credit is never returned */
-	uint64_t left;	    /* bytes of the response that may still come */
+	unsigned excess;   /* pieces beyond the announced length: their credit is never returned */
+	uint64_t left;	   /* bytes of the response that may still come */
+	unsigned interims; /* interim responses so far, and bytes of their lines */
+	size_t interim_bytes;
 	uint64_t body_sent; /* bytes of the request body that the worker has got */
 	bool has_piece;	    /* the worker processes a piece, and more follow */
 	bool body_pending;  /* a piece of the body waits for the full queue */
@@ -77,6 +80,10 @@ void worker_channel_vacate(struct worker_channel *channel, struct channel_slot *
 void worker_channel_leave(struct worker_channel *channel, struct channel_slot *pending);
 
 /* --- worker-channel-response.c --- */
+
+/* Passes on an interim response.  The call has left the channel if it was invalid. */
+void worker_channel_interim(struct worker_channel *channel, struct backend_call *call,
+			    const struct NC_response *response);
 
 /* Processes the first record for a call; if no more follow, the call has left the channel. */
 void worker_channel_response(struct worker_channel *channel, struct backend_call *call,

@@ -36,6 +36,8 @@
 /* The library returns credit for several pieces at once: it may be due if that many are kept. */
 #define KEPT_MOST (NC_WORKER_WINDOW / 2)
 
+#define INTERIMS_MAX 8u /* of a response, for its client; the others are dropped */
+
 /*
  * Returns window credit to the worker for pieces that were sent, and for pieces that may be queued
  * here while it continues.  If the worker still has to wait, it waits for the client.
@@ -195,6 +197,41 @@ void worker_channel_piece(struct backend_call *call, const struct NC_response *r
 	if (!own->channel || own->left == 0)
 		cache_store_end(call->transaction);
 	satisfy(call);
+}
+
+/* --- the head ------------------------------------------------------------------------------- */
+
+/* Whether the client may still get it: a worker can send them without end. */
+static bool may_pass(struct channel_call *own, size_t bytes)
+{
+	if (own->interims == INTERIMS_MAX || bytes > TRANSACTION_INTERIM_MAX - own->interim_bytes)
+		return false;
+	own->interims++;
+	own->interim_bytes += bytes;
+	return true;
+}
+
+void worker_channel_interim(struct worker_channel *channel, struct backend_call *call,
+			    const struct NC_response *response)
+{
+	struct transaction *transaction = call->transaction;
+	struct slice lines = {.at = response->headers, .length = response->headers_length};
+	char text[TRANSACTION_INTERIM_MAX];
+	struct response_facts facts;
+	long length;
+
+	counter_add(&channel->thread->counters->worker_messages, lines.length);
+	if (!may_pass(channel_call_of(call), lines.length + lines.length / 3))
+		return;
+	length = response_filter_headers(lines, text, sizeof(text), &facts);
+	if (length >= 0) {
+		transaction->owner->interim(transaction, response->status,
+					    (struct slice){text, (size_t)length});
+		return;
+	}
+	worker_channel_complain(channel, "malformed header lines in an interim response");
+	counter_add(&channel->failures, 1);
+	worker_channel_break_off(call, 502, NULL);
 }
 
 /* Passes the response to the response cache. */

@@ -164,6 +164,11 @@ static void take_record(struct worker_channel *channel, struct channel_slot *pen
 			take_piece_back(channel, call);
 		return;
 	}
+	if (response->flags & NC_RESPONSE_INTERIM) {
+		if (call)
+			worker_channel_interim(channel, call, response);
+		return;
+	}
 	if (!(response->flags & NC_RESPONSE_MORE)) {
 		worker_channel_leave(channel, pending);
 		pool_process_served(channel->process);

@@ -23,6 +23,8 @@
 static const field_set framing = FIELD_BIT(FIELD_CONNECTION) | FIELD_BIT(FIELD_KEEP_ALIVE) |
 				 FIELD_BIT(FIELD_TRANSFER_ENCODING);
 
+#define INTERIM_FIELDS_MAX 64u /* more are not sent */
+
 static nghttp2_nv make(struct slice name, uint8_t flags, struct slice value)
 {
 	return (nghttp2_nv){(uint8_t *)(uintptr_t)name.at, (uint8_t *)(uintptr_t)value.at,
@@ -71,4 +73,20 @@ void stream_submit_head(struct stream *stream, nghttp2_data_source_read_callback
 						NGHTTP2_INTERNAL_ERROR);
 	g_free(more);
 	fields_free(fields);
+}
+
+void stream_submit_interim(struct stream *stream, int status, struct slice lines)
+{
+	nghttp2_nv all[INTERIM_FIELDS_MAX + 1];
+	char digits[RESPONSE_STATUS_DIGITS];
+	struct field field;
+	size_t count = 1;
+
+	response_status_digits(status, digits);
+	all[0] = make(SLICE(":status"), NGHTTP2_NV_FLAG_NO_COPY_NAME,
+		      (struct slice){digits, RESPONSE_STATUS_DIGITS});
+	while (count < G_N_ELEMENTS(all) && field_next(&lines, &field))
+		all[count++] = make(field.name, NGHTTP2_NV_FLAG_NONE, field.value);
+	(void)nghttp2_submit_headers(stream->session->http2, NGHTTP2_FLAG_NONE, stream->id, NULL,
+				     all, count, NULL);
 }

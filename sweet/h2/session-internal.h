@@ -36,6 +36,8 @@
 #include "h2/h2-thread.h"
 #include "h2/stream-head.h"
 
+struct slice;
+
 /* Bytes of bodies that a client may send before they are asked for: of a stream, of a session. */
 #define SESSION_STREAM_WINDOW (256 << 10)
 #define SESSION_WINDOW (1 << 20)
@@ -197,6 +199,7 @@ void session_message_free(struct session_message *message);
  * content behind it.
  */
 void stream_submit_head(struct stream *stream, nghttp2_data_source_read_callback read);
+void stream_submit_interim(struct stream *stream, int status, struct slice lines);
 
 /* --- session-stream.c --- */
 

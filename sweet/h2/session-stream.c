@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include "base/list.h"
+#include "base/slice.h"
 #include "base/spare-memory.h"
 #include "conn/connection-base.h"
 #include "conn/connection-mux.h"
@@ -270,17 +271,13 @@ static void stream_resume_receiving(struct connection *connection)
 		session_wake(session);
 }
 
-static void stream_say_continue(struct connection *connection)
+static void stream_interim(struct connection *connection, int status, struct slice lines)
 {
 	struct stream *stream = stream_of(connection);
-	static const char name[] = ":status", value[] = "100";
-	const nghttp2_nv status = {(uint8_t *)(uintptr_t)name, (uint8_t *)(uintptr_t)value, 7, 3,
-				   NGHTTP2_NV_FLAG_NONE};
 
 	if (!stream->session->http2)
 		return;
-	(void)nghttp2_submit_headers(stream->session->http2, NGHTTP2_FLAG_NONE, stream->id, NULL,
-				     &status, 1, NULL);
+	stream_submit_interim(stream, status, lines);
 	session_wake(stream->session);
 }
 
@@ -358,7 +355,7 @@ static const struct connection_transport transport = {
 	.client_stalls = stream_client_stalls,
 	.pause = stream_pause_receiving,
 	.resume = stream_resume_receiving,
-	.say_continue = stream_say_continue,
+	.interim = stream_interim,
 	.unsent = stream_unsent,
 	.shut = stream_shut,
 	.reset_at_close = stream_reset_at_close,

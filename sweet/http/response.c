@@ -27,6 +27,10 @@ const char *response_reason(int status)
 		return "Continue";
 	case 101:
 		return "Switching Protocols";
+	case 102:
+		return "Processing";
+	case 103:
+		return "Early Hints";
 	case 200:
 		return "OK";
 	case 201:

@@ -7,6 +7,12 @@
  *	/before    the same; it asks before it responds
  *	/last      begins a response, asks, reads a byte from the FIFO that the query names, and
  *	           continues with its process id
+ *	/interim   interim responses, then its process id.  The query has their status and lines,
+ *	           with '/' between two responses, '_' for a blank, and '|' for the
+ *	           end of a line
+ *	/pieces    the same before a response in pieces
+ *	/hints     as many of 103 with a Link as the query says
+ *	/late      begins a response, then sends an interim one, past the library's checks
  *
  * With HEADS_AT_ONCE it asks to be replaced before it accepts a request.  Single-threaded; it says
  * when it ends, which is when its server does, or asks for it.
@@ -19,6 +25,15 @@
 
 #include <nabc-worker.h>
 #include <nabc.h>
+
+#include "wire/wire.h"
+#include "worker/responder.h"
+
+/* As in libnabc/api/worker.c, for records that the library does not send. */
+struct worker_inside {
+	struct NC_cache *cache;
+	struct nc_responder *responder;
+};
 
 static NC_worker *worker;
 
@@ -51,7 +66,10 @@ static struct NC_range process_id(void)
 
 static void respond_pid(const struct NC_request *request)
 {
-	struct NC_response response = NC_RESPONSE_INIT(.status = 200, .body = process_id());
+	static const char line[] = "Cache-Control: max-age=60\r\n";
+	struct NC_response response =
+		NC_RESPONSE_INIT(.status = 200, .headers = line, .headers_length = sizeof(line) - 1,
+				 .body = process_id());
 
 	if (NC_worker_respond(worker, request, &response) < 0)
 		die("worker-heads: cannot respond");
@@ -74,18 +92,85 @@ static void begin(const struct NC_request *request)
 		die("worker-heads: cannot begin");
 }
 
+/* Past all checks of the library. */
+static void push_past_checks(const struct NC_request *request, const struct nc_wire_response *wire,
+			     const char *lines)
+{
+	struct nc_responder *responder = ((struct worker_inside *)(void *)worker)->responder;
+
+	nc_responder_lock(responder);
+	if (nc_responder_push(responder, request, wire, NULL, lines) < 0)
+		die("worker-heads: cannot push a record");
+	nc_responder_unlock(responder);
+}
+
+/* Lines end with '|' in the text. */
+static void say_interim(const struct NC_request *request, char *text)
+{
+	char lines[NC_BLOCK_MAX];
+	size_t length = 0;
+	struct NC_response response;
+
+	response = (struct NC_response)NC_RESPONSE_INIT(.status = (int)strtol(text, &text, 10),
+							.headers = lines);
+	for (; *text; text++) {
+		if (*text == '|')
+			lines[length++] = '\r';
+		lines[length++] = *text == '|' ? '\n' : *text == '_' ? ' ' : *text;
+	}
+	response.headers_length = length;
+	if (NC_worker_interim(worker, request, &response) < 0)
+		die("worker-heads: cannot send an interim response");
+}
+
+static void say_interims(const struct NC_request *request)
+{
+	char *text = strdup(NC_request_variable(request, "QUERY_STRING")), *left = text, *one;
+
+	while ((one = strsep(&left, "/")))
+		say_interim(request, one);
+	free(text);
+}
+
+static void say_hints(const struct NC_request *request)
+{
+	unsigned long count = strtoul(NC_request_variable(request, "QUERY_STRING"), NULL, 10);
+
+	for (unsigned long i = 0; i < count; i++) {
+		char text[64];
+
+		snprintf(text, sizeof(text), "103Link: </%lu>; rel=preload|", i);
+		say_interim(request, text);
+	}
+}
+
+/* An interim response within another one. */
+static void say_late(const struct NC_request *request)
+{
+	const struct nc_wire_response wire = {
+		.tag = request->tag, .status = 103, .flags = NC_RESPONSE_INTERIM};
+
+	begin(request);
+	push_past_checks(request, &wire, "");
+}
+
+static void send_pid(const struct NC_request *request)
+{
+	struct NC_range range = process_id();
+
+	if (NC_worker_send(worker, request, &range, 1, 0) < 0)
+		die("worker-heads: cannot send a piece");
+}
+
 static void wait_for_byte(const struct NC_request *request)
 {
 	int fifo = open(NC_request_variable(request, "QUERY_STRING"), O_RDONLY | O_CLOEXEC);
-	struct NC_range range;
 	char byte;
 
 	if (fifo < 0 || read(fifo, &byte, 1) != 1)
 		die("worker-heads: cannot wait");
 	close(fifo);
-	range = process_id();
-	if (NC_worker_send(worker, request, &range, 1, 0) < 0)
-		die("worker-heads: cannot send a piece");
+	send_pid(request);
 }
 
 static void obey(const struct NC_request *request)
@@ -100,6 +185,19 @@ static void obey(const struct NC_request *request)
 		wait_for_byte(request);
 		return;
 	}
+	if (strcmp(order, "/late") == 0) {
+		say_late(request);
+		return;
+	}
+	if (strcmp(order, "/interim") == 0 || strcmp(order, "/pieces") == 0)
+		say_interims(request);
+	if (strcmp(order, "/pieces") == 0) {
+		begin(request);
+		send_pid(request);
+		return;
+	}
+	if (strcmp(order, "/hints") == 0)
+		say_hints(request);
 	if (strcmp(order, "/before") == 0)
 		replace();
 	respond_pid(request);

@@ -207,6 +207,19 @@ void replace_me(void)
 	respond(204, 0, NULL, 0, 0);
 }
 
+void say_interim(void)
+{
+	const struct NC_response hint =
+		NC_RESPONSE_INIT(.status = 103, .headers = "A: b\r\n", .headers_length = 6);
+
+	if (NC_worker_interim(worker, &request, &hint) < 0 ||
+	    NC_worker_interim(worker, &request, &hint) < 0)
+		die("NC_worker_interim");
+	respond(204, 0, NULL, 0, 0);
+	if (NC_worker_interim(worker, &request, &hint) == 0 || errno != EINVAL)
+		die("NC_worker_interim after the end");
+}
+
 static bool send_fails(int error, const struct NC_range *ranges, unsigned count, unsigned flags)
 {
 	errno = 0;

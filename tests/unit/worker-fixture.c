@@ -459,6 +459,7 @@ static const struct {
 	{"gone", await_gone},
 	{"raw-records", raw_records},
 	{"replace", replace_me},
+	{"interim", say_interim},
 	{"stream-errors", stream_errors},
 };
 

@@ -49,6 +49,7 @@ void abort_it(void);
 void await_gone(void);
 void raw_records(void);
 void replace_me(void);
+void say_interim(void);
 void stream_errors(void);
 
 #endif

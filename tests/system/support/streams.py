@@ -58,6 +58,7 @@ class Answer:
     def __init__(self):
         self.status = None
         self.interim = []
+        self.hints = []  # the fields of each of them
         self.fields = {}
         self.body = b""
         self.code = None  # of a reset
@@ -156,7 +157,9 @@ class Streams:
     def event(self, event):
         answer = self.answers.get(getattr(event, "stream_id", None), Answer())
         if isinstance(event, h2.events.InformationalResponseReceived):
-            answer.interim.append(int(dict(event.headers)[":status"]))
+            fields = dict(event.headers)
+            answer.interim.append(int(fields.pop(":status")))
+            answer.hints.append(fields)
         elif isinstance(event, h2.events.ResponseReceived):
             answer.fields = dict(event.headers)
             answer.status = int(answer.fields.pop(":status"))

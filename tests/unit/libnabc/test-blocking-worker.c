@@ -206,6 +206,23 @@ static long respond_to_some(void)
 	return 0;
 }
 
+static long interim(size_t length)
+{
+	struct NC_response response =
+		NC_RESPONSE_INIT(.status = 103, .headers = headers, .headers_length = length);
+
+	return NC_worker_interim(worker, &request, &response);
+}
+
+/* More than the queue takes. */
+static long interim_many(void)
+{
+	for (unsigned i = 0; i < 4; i++)
+		if (interim(NC_BLOCK_MAX) < 0)
+			return -1;
+	return 0;
+}
+
 static long abort_many(void)
 {
 	if (accept_one() < 0 || respond(own, NC_BLOCK_MAX, NC_RESPONSE_KEEP) < 0 ||
@@ -270,6 +287,8 @@ static long parse_head(void)
 	CALL(NC_response_headers_parse, NEVER, parse_head())                                       \
 	CALL(NC_response_headers_check, NEVER, NC_response_headers_check("A: b\r\n", 6, NULL))     \
 	CALL(NC_worker_gone, NEVER, NC_worker_gone(worker, &request))                              \
+	CALL(NC_worker_interim, NEVER, interim(6))                                                 \
+	CALL(NC_worker_interim, SERVER, interim_many())                                            \
 	CALL(NC_worker_replace, NEVER, NC_worker_replace(worker))                                  \
 	CALL(NC_worker_respond, NEVER, respond(own, 0, NC_RESPONSE_KEEP))                          \
 	CALL(NC_worker_respond, OWNER, respond(others, 0, NC_RESPONSE_KEEP))                       \

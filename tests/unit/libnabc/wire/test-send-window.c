@@ -49,6 +49,14 @@ START_TEST(test_order)
 	ck_assert_int_eq(judge(1, PIECE), PASS);
 	ck_assert_uint_eq(windows.count, 0);
 	ck_assert_int_eq(judge(1, PIECE), -EPROTO);
+	/* Interim responses, before the response begins. */
+	ck_assert_int_eq(judge(1, NC_RESPONSE_INTERIM), PASS);
+	ck_assert_ptr_null(nc_send_windows_find(&windows, 1));
+	ck_assert_int_eq(nc_send_windows_open(&windows, 1, 1), 0);
+	ck_assert_int_eq(judge(1, NC_RESPONSE_INTERIM), PASS);
+	ck_assert_int_eq(judge(1, MORE), PASS);
+	ck_assert_int_eq(judge(1, NC_RESPONSE_INTERIM), -EPROTO);
+	ck_assert_int_eq(judge(1, PIECE), PASS);
 	/* Aborted, begun or not. */
 	ck_assert_int_eq(judge(1, ABORTED), PASS);
 	ck_assert_int_eq(judge(1, MORE), PASS);

@@ -154,25 +154,30 @@ START_TEST(test_response_kinds)
 	const unsigned keep = NC_RESPONSE_KEEP, more = NC_RESPONSE_MORE;
 	const unsigned piece = NC_RESPONSE_PIECE, aborted = NC_RESPONSE_ABORTED;
 	const unsigned taken = NC_RESPONSE_TAKEN, replace = NC_RESPONSE_REPLACE;
+	const unsigned interim = NC_RESPONSE_INTERIM;
 	struct nc_wire_response head = {.tag = 5};
 
-	for (unsigned i = 0; i < 128 * 8; i++) {
+	for (unsigned i = 0; i < 256 * 16; i++) {
 		unsigned headers = i & 1 ? 9 : 0, ranges = i >> 1 & 1;
 		bool good;
 
 		head = (struct nc_wire_response){.status = i >> 2 & 1 ? 200 : 0,
 						 .headers_length = headers,
 						 .ranges = ranges,
-						 .flags = i >> 3};
+						 .flags = i >> 4};
+		if (i >> 3 & 1)
+			head.status = 103;
 		if (head.flags & (aborted | taken | replace))
 			good = (head.flags == aborted || head.flags == taken ||
 				head.flags == replace) &&
 			       !headers && !ranges && !head.status;
+		else if (head.flags & interim)
+			good = head.flags == interim && !ranges && head.status == 103;
 		else if (head.flags & piece)
 			good = !(head.flags & ~(piece | keep | more)) && !headers && !head.status &&
 			       (!(head.flags & more) || ranges);
 		else
-			good = !(head.flags & ~(keep | more)) && head.status;
+			good = !(head.flags & ~(keep | more)) && head.status == 200;
 		ck_assert_int_eq(
 			check_response(&head, ranges * 24 + headers, 24 + ranges * 24 + headers),
 			good ? 0 : -EPROTO);
@@ -184,6 +189,18 @@ START_TEST(test_response_kinds)
 		head.status = 0;
 		ck_assert_int_eq(check_response(&head, 0, 24), -EPROTO);
 	}
+}
+END_TEST
+
+START_TEST(test_interim)
+{
+	struct nc_wire_response head = {.flags = NC_RESPONSE_INTERIM};
+
+	for (head.status = -1; head.status < 1100; head.status++)
+		ck_assert_int_eq(check_response(&head, 0, 24),
+				 head.status >= 100 && head.status <= 199 && head.status != 101
+					 ? 0
+					 : -EPROTO);
 }
 END_TEST
 
@@ -253,6 +270,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_request_limit);
 	tcase_add_test(tcase, test_response);
 	tcase_add_test(tcase, test_response_kinds);
+	tcase_add_test(tcase, test_interim);
 	tcase_add_test(tcase, test_response_ranges);
 	tcase_add_test(tcase, test_request_kinds);
 	tcase_add_test(tcase, test_response_drops);

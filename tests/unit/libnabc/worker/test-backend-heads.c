@@ -58,10 +58,51 @@ START_TEST(test_replace_posix)
 }
 END_TEST
 
+static void check_interim(void)
+{
+	struct NC_response response;
+	uint64_t tag;
+
+	open_all(1, 0);
+	ck_assert_int_eq(submit(0, 5, "DO=interim", NULL, NULL), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_int_eq(reap(0, &tag, &response), 1);
+		ck_assert_uint_eq(response.flags, NC_RESPONSE_INTERIM);
+		ck_assert_int_eq(response.status, 103);
+		ck_assert_uint_eq(response.headers_length, 6);
+		ck_assert_mem_eq(response.headers, "A: b\r\n", 6);
+		ck_assert_uint_eq(response.range_count, 0);
+		ck_assert_uint_eq(tag, 5);
+		/* The request is still pending. */
+		ck_assert_int_eq(submit(0, 5, "DO=echo", NULL, NULL), -1);
+		ck_assert_int_eq(errno, EEXIST);
+	}
+	ck_assert_int_eq(reap(0, &tag, &response), 1);
+	ck_assert_int_eq(response.status, 204);
+	ck_assert_uint_eq(response.flags, 0);
+	close_all();
+}
+
+START_TEST(test_interim)
+{
+	check_interim();
+}
+END_TEST
+
+START_TEST(test_interim_posix)
+{
+	backend_flags = NC_BACKEND_POSIX;
+	check_interim();
+	backend_flags = 0;
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_replace);
 	tcase_add_test(tcase, test_replace_posix);
+	tcase_add_test(tcase, test_interim);
+	tcase_add_test(tcase, test_interim_posix);
 }
 
 RUN_SUITE("backend-heads", fill)

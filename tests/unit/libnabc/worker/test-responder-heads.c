@@ -86,12 +86,76 @@ START_TEST(test_replace_full)
 }
 END_TEST
 
+static int say(const struct NC_request *request, int status, size_t length)
+{
+	static char lines[NC_BLOCK_MAX + 1];
+	struct NC_response response =
+		NC_RESPONSE_INIT(.status = status, .headers = lines, .headers_length = length,
+				 .flags = NC_RESPONSE_NOWAIT);
+
+	return nc_responder_interim(responder, request, &response);
+}
+
+START_TEST(test_interim)
+{
+	const struct NC_response begun = NC_RESPONSE_INIT(.status = 200, .flags = NC_RESPONSE_MORE);
+	struct NC_response wrong = NC_RESPONSE_INIT(.status = 103, .flags = NC_RESPONSE_MORE);
+	struct NC_request request, other;
+	_Alignas(16) char record[512];
+	struct nc_wire_response wire;
+
+	open_two();
+	submit_here(7);
+	ck_assert_int_eq(nc_responder_accept(responder, &request, 0), 1);
+	ck_assert_int_eq(say(&request, 103, 9), 0);
+	ck_assert_int_eq(nc_queue_pop(&channel.responses, record, sizeof(record)), 24 + 9);
+	ck_assert_int_eq(nc_wire_check_response(record, 24 + 9, &wire), 0);
+	ck_assert_uint_eq(wire.tag, 7);
+	ck_assert_int_eq(wire.status, 103);
+	ck_assert_uint_eq(wire.flags, NC_RESPONSE_INTERIM);
+	ck_assert_int_eq(say(&request, 99, 0), -EINVAL);
+	ck_assert_int_eq(say(&request, 101, 0), -EINVAL);
+	ck_assert_int_eq(say(&request, 200, 0), -EINVAL);
+	ck_assert_int_eq(say(&request, 103, NC_BLOCK_MAX + 1), -EMSGSIZE);
+	ck_assert_int_eq(nc_responder_interim(responder, &request, &wrong), -EINVAL);
+	wrong = (struct NC_response)NC_RESPONSE_INIT(.status = 103, .range_count = 1);
+	ck_assert_int_eq(nc_responder_interim(responder, &request, &wrong), -EINVAL);
+	wrong = (struct NC_response)NC_RESPONSE_INIT(.status = 103, .headers_length = 1);
+	ck_assert_int_eq(nc_responder_interim(responder, &request, &wrong), -EINVAL);
+	other = request;
+	other.tag++;
+	ck_assert_int_eq(say(&other, 103, 0), -EINVAL);
+	other.channel = 2;
+	ck_assert_int_eq(say(&other, 103, 0), -EINVAL);
+	/* Not within the response. */
+	ck_assert_int_eq(nc_responder_respond(responder, &request, &begun), 0);
+	ck_assert_int_eq(say(&request, 103, 0), -EINVAL);
+	close_ends();
+}
+END_TEST
+
+START_TEST(test_interim_full)
+{
+	struct NC_request request;
+
+	open_two();
+	submit_here(7);
+	ck_assert_int_eq(nc_responder_accept(responder, &request, 0), 1);
+	fill_channel(0);
+	ck_assert_int_eq(say(&request, 103, 100), -EAGAIN);
+	(void)reap_replaces(&channel);
+	ck_assert_int_eq(say(&request, 103, 100), 0);
+	close_ends();
+}
+END_TEST
+
 /* It would end the worker. */
 START_TEST(test_older_server)
 {
 	open_two();
 	responder->version = 8;
 	ck_assert_int_eq(nc_responder_replace(responder), -EOPNOTSUPP);
+	ck_assert_int_eq(say(&(struct NC_request){.tag = 1}, 103, 0), -EOPNOTSUPP);
 	ck_assert_uint_eq(reap_replaces(&channel), 0);
 	close_ends();
 }
@@ -101,6 +165,8 @@ static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_replace);
 	tcase_add_test(tcase, test_replace_full);
+	tcase_add_test(tcase, test_interim);
+	tcase_add_test(tcase, test_interim_full);
 	tcase_add_test(tcase, test_older_server);
 }
 
