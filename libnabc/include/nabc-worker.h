@@ -57,7 +57,7 @@ struct NC_request {
 /* A response, as the worker passes it and as NC_backend_reap() returns it. */
 struct NC_response {
 	size_t size;	       /* of this structure */
-	int status;	       /* 200 to 599 */
+	int status;	       /* 200 to 599; 101 with NC_RESPONSE_MORE: bytes in both directions */
 	unsigned flags;	       /* NC_RESPONSE_* */
 	const char *headers;   /* "Name: value\r\n" lines, or NULL */
 	size_t headers_length; /* bytes */

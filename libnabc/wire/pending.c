@@ -34,6 +34,13 @@ static struct nc_open_request *request_of(struct nc_hash_entry *entry)
 	return (struct nc_open_request *)((char *)entry - offsetof(struct nc_open_request, entry));
 }
 
+static void free_request(struct nc_open_request *request)
+{
+	if (request->switched)
+		free(request->inbox);
+	free(request);
+}
+
 void nc_pending_fini(struct nc_pending *pending)
 {
 	while (pending->kept.first)
@@ -45,7 +52,7 @@ void nc_pending_fini(struct nc_pending *pending)
 		while (entry) {
 			struct nc_hash_entry *next = nc_hash_table_next(open, entry);
 
-			free(request_of(entry));
+			free_request(request_of(entry));
 			entry = next;
 		}
 		nc_hash_table_fini(open);
@@ -154,14 +161,14 @@ static void unkeep(struct nc_pending *pending, struct nc_open_request *request)
 
 void nc_pending_remove(struct nc_pending *pending, struct nc_open_request *request)
 {
-	pending->begun -= request->begun;
+	pending->begun -= request->begun && !request->switched;
 	if (request->kept)
 		unkeep(pending, request);
 	if (request->unreported)
 		nc_pending_report(pending, request);
 	if (!request->replaced)
 		nc_hash_table_leave(&pending->open[request->channel], &request->entry);
-	free(request);
+	free_request(request);
 }
 
 static int note_piece(struct nc_inbox *inbox, const struct nc_wire_request *wire, const void *what)
@@ -235,4 +242,18 @@ void nc_pending_report(struct nc_pending *pending, struct nc_open_request *reque
 {
 	list_remove(&pending->events, request);
 	request->unreported = false;
+}
+
+void nc_pending_begin(struct nc_pending *pending, struct nc_open_request *request,
+		      struct nc_inbox *inbox)
+{
+	request->begun = true;
+	request->unsent = 1;
+	if (!inbox) {
+		pending->begun++;
+		return;
+	}
+	*inbox = (struct nc_inbox){0};
+	request->inbox = inbox;
+	request->switched = true;
 }

@@ -42,10 +42,11 @@ struct nc_open_request {
 	bool gone;		/* its client is gone */
 	bool unreported;	/* so it is in the list of events */
 	bool taken;		/* its whole body was taken */
+	bool switched;		/* its response is 101; then the inbox is a block of its own */
 	bool replaced;		/* another request has its tag, so the server has withdrawn it */
 	uint8_t wants;		/* what calls that did not wait would have waited for */
 	uint8_t news;		/* those of these that have come */
-	struct nc_inbox *inbox; /* NULL: no body in pieces */
+	struct nc_inbox *inbox; /* NULL: no body in pieces, and no response 101 */
 	size_t length;		/* bytes of the record */
 	char record[];
 };
@@ -57,7 +58,7 @@ struct nc_request_list {
 struct nc_pending {
 	struct nc_hash_table *open; /* of each channel */
 	unsigned channels;
-	unsigned begun;		       /* number of responses */
+	unsigned begun;		       /* number of responses, without 101 */
 	struct nc_request_list kept;   /* requests not yet accepted, in the order of arrival */
 	size_t kept_bytes;	       /* of their records */
 	struct nc_request_list events; /* accepted requests whose clients are gone, unreported */
@@ -123,6 +124,13 @@ struct nc_open_request *nc_pending_oldest(struct nc_pending *pending, uint32_t c
 
 /* Takes a request out of the list of events. */
 void nc_pending_report(struct nc_pending *pending, struct nc_open_request *request);
+
+/*
+ * A response has begun; inbox: of malloc(), for what the client sends after a response 101, or
+ * NULL.  The request owns it.
+ */
+void nc_pending_begin(struct nc_pending *pending, struct nc_open_request *request,
+		      struct nc_inbox *inbox);
 
 /* Gives a request to the worker, whether it was kept or not. */
 void nc_pending_accept(struct nc_pending *pending, struct nc_open_request *request);

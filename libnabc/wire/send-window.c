@@ -3,52 +3,73 @@
  * send-window.c - see send-window.h.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include <nabc-worker.h>
 
+#include "base/hash-table.h"
 #include "wire/send-window.h"
 #include "wire/wire.h"
 
-#define ROOM_FIRST 8u
 #define CREDIT_MIN (NC_WORKER_WINDOW / 2) /* half a window: one record reports several pieces */
+
+static struct nc_send_window *window_of(struct nc_hash_entry *entry)
+{
+	return (struct nc_send_window *)(void *)entry;
+}
+
+struct nc_send_window *nc_send_windows_next(const struct nc_send_windows *windows,
+					    const struct nc_send_window *window)
+{
+	return window_of(nc_hash_table_next(&windows->table, window ? &window->entry : NULL));
+}
 
 void nc_send_windows_fini(struct nc_send_windows *windows)
 {
-	free(windows->all);
+	struct nc_send_window *window = nc_send_windows_next(windows, NULL), *next;
+
+	for (; window; window = next) {
+		next = nc_send_windows_next(windows, window);
+		free(window);
+	}
+	while (windows->spare) {
+		window = windows->spare;
+		windows->spare = window->next;
+		free(window);
+	}
+	nc_hash_table_fini(&windows->table);
 	*windows = (struct nc_send_windows){0};
 }
 
 struct nc_send_window *nc_send_windows_find(struct nc_send_windows *windows, uint64_t tag)
 {
-	for (unsigned i = 0; i < windows->count; i++)
-		if (windows->all[i].tag == tag)
-			return &windows->all[i];
-	return NULL;
+	return window_of(nc_hash_table_find(&windows->table, tag));
 }
 
 /* Returns NULL if out of memory. */
 static struct nc_send_window *add(struct nc_send_windows *windows, uint64_t tag)
 {
-	if (windows->count == windows->room) {
-		unsigned room = windows->room ? 2 * windows->room : ROOM_FIRST;
-		struct nc_send_window *all;
+	struct nc_send_window *window = windows->spare;
 
-		all = realloc(windows->all, room * sizeof(*all));
-		if (!all)
-			return NULL;
-		windows->all = all;
-		windows->room = room;
-	}
-	windows->all[windows->count] = (struct nc_send_window){.tag = tag};
-	return &windows->all[windows->count++];
+	if (window)
+		windows->spare = window->next;
+	else
+		window = malloc(sizeof(*window));
+	if (!window)
+		return NULL;
+	*window = (struct nc_send_window){0};
+	nc_hash_table_enter(&windows->table, &window->entry, tag);
+	return window;
 }
 
 static void drop(struct nc_send_windows *windows, struct nc_send_window *window)
 {
-	windows->begun -= window->begun;
-	*window = windows->all[--windows->count];
+	windows->begun -= window->begun && !window->switched;
+	nc_hash_table_leave(&windows->table, &window->entry);
+	window->next = windows->spare;
+	windows->spare = window;
 }
 
 int nc_send_windows_open(struct nc_send_windows *windows, uint64_t tag, uint64_t number)
@@ -75,10 +96,10 @@ void nc_send_windows_close(struct nc_send_windows *windows, uint64_t tag)
 
 void nc_send_windows_withdraw(struct nc_send_windows *windows, uint64_t first, uint64_t last)
 {
-	/* Backwards, since drop() moves the last window to the place of the dropped one. */
-	for (unsigned i = windows->count; i-- > 0;) {
-		struct nc_send_window *window = &windows->all[i];
+	struct nc_send_window *window = nc_send_windows_next(windows, NULL), *next;
 
+	for (; window; window = next) {
+		next = nc_send_windows_next(windows, window);
 		if (window->body && window->number >= first && window->number <= last)
 			drop(windows, window);
 	}
@@ -98,10 +119,29 @@ static int judge_interim(const struct nc_send_window *window)
 	return window && window->begun ? -EPROTO : NC_SEND_WINDOW_PASS;
 }
 
+static int judge_more(struct nc_send_windows *windows, struct nc_send_window *window, bool switches)
+{
+	if (window->unsent + window->credit == NC_WORKER_WINDOW)
+		return -EPROTO;
+	if (!window->begun) {
+		/* What the client sends follows; a request with such pieces has them already. */
+		if (switches && window->body)
+			return -EPROTO;
+		window->switched = switches;
+		window->body |= switches;
+		window->begun = true;
+		windows->begun += !switches;
+	}
+	window->unsent++;
+	return 0;
+}
+
 int nc_send_windows_judge(struct nc_send_windows *windows, const struct nc_wire_response *record)
 {
 	struct nc_send_window *window = nc_send_windows_find(windows, record->tag);
 	bool more = record->flags & NC_RESPONSE_MORE, broken;
+	bool begun = window && window->begun, switches = record->status == 101;
+	int error;
 
 	if (record->flags & NC_RESPONSE_TAKEN)
 		return judge_taken(window);
@@ -109,9 +149,10 @@ int nc_send_windows_judge(struct nc_send_windows *windows, const struct nc_wire_
 		return judge_interim(window);
 	/* After the first record, a response continues with pieces, and with nothing else. */
 	if (!(record->flags & NC_RESPONSE_ABORTED) &&
-	    (window && window->begun) != !!(record->flags & NC_RESPONSE_PIECE))
+	    begun != !!(record->flags & NC_RESPONSE_PIECE))
 		return -EPROTO;
-	if (more && !(window && window->begun) && windows->begun == NC_WORKER_STREAMS_MAX)
+	/* The server bounds those that are 101. */
+	if (more && !begun && !switches && windows->begun == NC_WORKER_STREAMS_MAX)
 		return -EPROTO;
 	if (!window && more) {
 		window = add(windows, record->tag);
@@ -121,15 +162,11 @@ int nc_send_windows_judge(struct nc_send_windows *windows, const struct nc_wire_
 	if (!window)
 		return NC_SEND_WINDOW_PASS;
 	broken = window->broken;
-	if (!more) {
+	error = more ? judge_more(windows, window, switches) : 0;
+	if (error)
+		return error;
+	if (!more)
 		drop(windows, window);
-	} else {
-		if (window->unsent + window->credit == NC_WORKER_WINDOW)
-			return -EPROTO;
-		windows->begun += !window->begun;
-		window->begun = true;
-		window->unsent++;
-	}
 	return broken ? NC_SEND_WINDOW_DROP : NC_SEND_WINDOW_PASS;
 }
 

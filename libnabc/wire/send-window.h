@@ -13,29 +13,43 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/hash-table.h"
+
 struct nc_wire_response;
 
 struct nc_send_window {
-	uint64_t tag;
+	struct nc_hash_entry entry;  /* first; by its tag */
+	struct nc_send_window *next; /* spare */
 	uint64_t number; /* if the request has a body: its number in the channel, from 1 */
 	uint8_t unsent;	 /* pieces that the worker counts as unsent */
 	uint8_t credit;	 /* pieces that were sent, but not yet reported to the worker */
 	bool begun;
 	bool broken;	/* over for the caller; further pieces are dropped */
-	bool body;	/* the request has a body in pieces */
+	bool body;	/* the request has a body in pieces, or the response is 101 */
 	bool ended;	/* the worker has been given all of it */
+	bool switched;	/* the response is 101 */
 	uint8_t pieces; /* of the body, not yet taken by the worker */
 };
 
+/* Zeros: none. */
 struct nc_send_windows {
-	struct nc_send_window *all;
-	unsigned count, room;
-	unsigned begun;
+	struct nc_hash_table table;
+	struct nc_send_window *spare; /* for the next ones */
+	unsigned begun;		      /* responses, without 101 */
 };
 
 enum nc_verdict { NC_SEND_WINDOW_DROP, NC_SEND_WINDOW_PASS };
 
 void nc_send_windows_fini(struct nc_send_windows *windows);
+
+static inline bool nc_send_windows_any(const struct nc_send_windows *windows)
+{
+	return windows->table.count;
+}
+
+/* Iterate as nc_hash_table_next(). */
+struct nc_send_window *nc_send_windows_next(const struct nc_send_windows *windows,
+					    const struct nc_send_window *window);
 
 /* Returns NULL if the tag has none. */
 struct nc_send_window *nc_send_windows_find(struct nc_send_windows *windows, uint64_t tag);

@@ -148,7 +148,8 @@ static int check_kind(const struct nc_wire_response *response, const struct NC_r
 			nc_wire_has_bytes(ranges, response->ranges));
 	else
 		good = nc_wire_flags_good(response->flags, response->ranges) &&
-		       response->status >= 200 && response->status <= 599;
+		       (nc_wire_switches(response->status, response->flags) ||
+			(response->status >= 200 && response->status <= 599));
 	return good ? 0 : -EPROTO;
 }
 

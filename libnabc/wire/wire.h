@@ -239,6 +239,12 @@ static inline bool nc_wire_is_interim(int status)
 	return status >= 100 && status <= 199 && status != 101;
 }
 
+/* Whether a response leaves HTTP: bytes follow in both directions, which its pieces are. */
+static inline bool nc_wire_switches(int status, uint32_t flags)
+{
+	return status == 101 && flags & NC_RESPONSE_MORE;
+}
+
 /* Whether the unit of range i is kept after it is sent. */
 static inline bool nc_wire_keeps(uint32_t flags, unsigned i)
 {

@@ -14,6 +14,7 @@
 #include <nabc-worker.h>
 #include <nabc.h>
 
+#include "base/hash-table.h"
 #include "os/identity.h"
 #include "os/process.h"
 #include "os/queue.h"
@@ -116,7 +117,7 @@ int nc_backend_withdraw(struct NC_backend *backend, unsigned number, unsigned mo
 	}
 	*left = (unsigned)waiting - count;
 	first = channel->submitted - (unsigned)waiting + 1;
-	if (count && channel->windows.count)
+	if (count && nc_send_windows_any(&channel->windows))
 		nc_send_windows_withdraw(&channel->windows, first, first + count - 1);
 	if (count)
 		nc_pending_tags_withdraw(&channel->tags, first, first + count - 1);
@@ -167,7 +168,7 @@ int nc_backend_cancel(struct NC_backend *backend, unsigned channel, uint64_t tag
 /* A full queue is not an error: the credit is sent again when the channel is next woken. */
 static int send_credit(struct NC_backend *backend, unsigned number, struct nc_send_window *window)
 {
-	int error = say(backend, number, window->tag, NC_WIRE_SENT, window->credit);
+	int error = say(backend, number, window->entry.key, NC_WIRE_SENT, window->credit);
 
 	if (!error)
 		window->credit = 0;
@@ -187,11 +188,13 @@ int nc_backend_sent(struct NC_backend *backend, unsigned channel, uint64_t tag)
 static void send_credits(struct NC_backend *backend, unsigned number)
 {
 	struct nc_backend_channel *channel = &backend->channel[number];
+	struct nc_send_window *window = nc_send_windows_next(&channel->windows, NULL);
 
 	channel->notify_pending = false;
-	for (unsigned i = 0; i < channel->windows.count && !channel->notify_pending; i++)
-		if (channel->windows.all[i].credit)
-			(void)send_credit(backend, number, &channel->windows.all[i]);
+	for (; window && !channel->notify_pending;
+	     window = nc_send_windows_next(&channel->windows, window))
+		if (window->credit)
+			(void)send_credit(backend, number, window);
 }
 
 void nc_backend_wake(struct NC_backend *backend, unsigned channel)

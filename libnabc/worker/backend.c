@@ -335,7 +335,7 @@ static int judge(struct NC_backend *backend, unsigned number, const struct nc_wi
 	 * An ordinary response in one record need not be checked against the
 	 * windows if there are none.
 	 */
-	if (channel->windows.count || wire->flags & ~NC_RESPONSE_KEEP) {
+	if (nc_send_windows_any(&channel->windows) || wire->flags & ~NC_RESPONSE_KEEP) {
 		int verdict = nc_send_windows_judge(&channel->windows, wire);
 
 		if (verdict == NC_SEND_WINDOW_DROP)

@@ -293,9 +293,11 @@ static int check_response(const struct nc_responder *responder, const struct NC_
 {
 	unsigned flags = response->flags & ~NC_RESPONSE_NOWAIT;
 
-	if (request->channel >= responder->channels || response->status < 200 ||
-	    response->status > 599 || !nc_wire_flags_good(flags, count) ||
-	    (response->headers_length && !response->headers) ||
+	bool switches = nc_wire_switches(response->status, flags);
+
+	if (request->channel >= responder->channels ||
+	    (!switches && (response->status < 200 || response->status > 599)) ||
+	    !nc_wire_flags_good(flags, count) || (response->headers_length && !response->headers) ||
 	    (response->body.id && response->range_count))
 		return -EINVAL;
 	return 0;
@@ -305,30 +307,36 @@ static int check_response(const struct nc_responder *responder, const struct NC_
 static int check_begin(const struct nc_responder *responder, const struct nc_open_request *open,
 		       const struct NC_response *response)
 {
-	bool more = response->flags & NC_RESPONSE_MORE;
+	bool more = response->flags & NC_RESPONSE_MORE, switches = response->status == 101;
 
-	if (open ? open->begun : more)
+	if (open ? open->begun || (switches && open->inbox) : more)
 		return -EINVAL;
 	if (response->headers_length > NC_WIRE_BLOCK_MAX)
 		return -EMSGSIZE;
-	return more && responder->pending.begun == NC_WORKER_STREAMS_MAX ? -ENOBUFS : 0;
+	return more && !switches && responder->pending.begun == NC_WORKER_STREAMS_MAX ? -ENOBUFS
+										      : 0;
 }
 
-static void note_response(struct nc_responder *responder, struct nc_open_request *open, bool more)
+/* Begins the response, with what push_response() has allocated, or ends the request. */
+static void note_response(struct nc_responder *responder, struct nc_open_request *open, bool more,
+			  struct nc_inbox **inbox)
 {
-	if (more) {
-		open->begun = true;
-		open->unsent = 1;
-		responder->pending.begun++;
-	} else {
+	if (!more) {
 		nc_responder_end(responder, open);
+		return;
 	}
+	nc_pending_begin(&responder->pending, open, *inbox);
+	*inbox = NULL;
 }
 
-/* Pushes the response when it fits.  Returns as nc_responder_push(), but not -EAGAIN. */
-static int push_response(struct nc_responder *responder, const struct NC_request *request,
-			 const struct NC_response *response, const struct nc_wire_response *wire,
-			 const struct NC_range *ranges, bool pending)
+/*
+ * Pushes the response when it fits.  Takes *inbox if the response begins with it.  Returns as
+ * nc_responder_push().
+ */
+static int push_when_it_fits(struct nc_responder *responder, const struct NC_request *request,
+			     const struct NC_response *response,
+			     const struct nc_wire_response *wire, const struct NC_range *ranges,
+			     bool pending, struct nc_inbox **inbox)
 {
 	size_t length = sizeof(*wire) + wire->ranges * sizeof(*ranges) + wire->headers_length;
 	struct nc_wait wait = {.channel = request->channel,
@@ -346,13 +354,31 @@ static int push_response(struct nc_responder *responder, const struct NC_request
 			result = nc_responder_push(responder, request, wire, ranges,
 						   response->headers);
 		if (result >= 0 && open)
-			note_response(responder, open, response->flags & NC_RESPONSE_MORE);
+			note_response(responder, open, response->flags & NC_RESPONSE_MORE, inbox);
 		if (result != -EAGAIN)
 			return result;
 		result = nc_responder_await_room(responder, &wait, NC_WANT_ROOM_ANSWER, length);
 		if (result)
 			return result;
 	}
+}
+
+/* After a response 101, the client's bytes have a place before the server knows of it. */
+static int push_response(struct nc_responder *responder, const struct NC_request *request,
+			 const struct NC_response *response, const struct nc_wire_response *wire,
+			 const struct NC_range *ranges, bool pending)
+{
+	struct nc_inbox *inbox = NULL;
+	int result;
+
+	if (response->status == 101) {
+		inbox = malloc(sizeof(*inbox));
+		if (!inbox)
+			return -ENOMEM;
+	}
+	result = push_when_it_fits(responder, request, response, wire, ranges, pending, &inbox);
+	free(inbox);
+	return result;
 }
 
 int nc_responder_respond(struct nc_responder *responder, const struct NC_request *request,

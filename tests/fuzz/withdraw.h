@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/hash-table.h"
 #include "os/identity.h"
 #include "os/process.h"
 #include "os/queue.h"
@@ -38,9 +39,9 @@ static inline unsigned withdraw_flows(uint64_t first, uint64_t last)
 	const struct nc_send_windows *windows = &server->channel[0].windows;
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < windows->count; i++)
-		count += windows->all[i].body && windows->all[i].number >= first &&
-			 windows->all[i].number <= last;
+	for (const struct nc_send_window *window = nc_send_windows_next(windows, NULL); window;
+	     window = nc_send_windows_next(windows, window))
+		count += window->body && window->number >= first && window->number <= last;
 	return count;
 }
 
@@ -51,21 +52,22 @@ static inline bool withdraw_checked(unsigned most)
 	uint64_t told = nc_queue_claims(&server_channel.requests),
 		 first = told - NC_CHANNEL_CLAIMS + 1;
 	int64_t waiting = withdraw_waiting(told), count = waiting < most ? waiting : most;
-	unsigned left = UINT_MAX, before = windows->count, begun = 0;
+	unsigned left = UINT_MAX, before = windows->table.count, begun = 0;
 	unsigned dropped = count > 0 ? withdraw_flows(first, first + (uint64_t)count - 1) : 0;
 	int result = nc_backend_withdraw(server, 0, most, &left);
 
 	if (waiting < 0) {
 		MUST(result == -EPROTO && nc_queue_claims(&server_channel.requests) == told);
-		MUST(windows->count == before);
+		MUST(windows->table.count == before);
 		return false;
 	}
 	MUST(result == count && left == waiting - count);
 	MUST(nc_queue_claims(&server_channel.requests) == told + (uint64_t)count);
-	MUST(windows->count == before - dropped);
+	MUST(windows->table.count == before - dropped);
 	MUST(count == 0 || withdraw_flows(first, first + (uint64_t)count - 1) == 0);
-	for (unsigned i = 0; i < windows->count; i++)
-		begun += windows->all[i].begun;
+	for (const struct nc_send_window *window = nc_send_windows_next(windows, NULL); window;
+	     window = nc_send_windows_next(windows, window))
+		begun += window->begun && !window->switched;
 	MUST(windows->begun == begun);
 	return true;
 }

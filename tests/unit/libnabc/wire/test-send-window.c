@@ -9,6 +9,7 @@
 #include <string.h>
 #include <nabc-worker.h>
 
+#include "base/hash-table.h"
 #include "wire/send-window.h"
 #include "wire/wire.h"
 
@@ -37,7 +38,7 @@ START_TEST(test_order)
 	/* In one record, any number of times: the tag is the caller's responsibility. */
 	ck_assert_int_eq(judge(1, 0), PASS);
 	ck_assert_int_eq(judge(1, KEEP), PASS);
-	ck_assert_ptr_null(windows.all);
+	ck_assert(!nc_send_windows_any(&windows));
 	/* In pieces. */
 	ck_assert_int_eq(judge(1, PIECE), -EPROTO);
 	ck_assert_int_eq(judge(1, MORE), PASS);
@@ -47,7 +48,7 @@ START_TEST(test_order)
 	ck_assert_int_eq(judge(1, PIECE | MORE | KEEP), PASS);
 	ck_assert_int_eq(judge(2, 0), PASS);
 	ck_assert_int_eq(judge(1, PIECE), PASS);
-	ck_assert_uint_eq(windows.count, 0);
+	ck_assert_uint_eq(windows.table.count, 0);
 	ck_assert_int_eq(judge(1, PIECE), -EPROTO);
 	/* Interim responses, before the response begins. */
 	ck_assert_int_eq(judge(1, NC_RESPONSE_INTERIM), PASS);
@@ -62,7 +63,7 @@ START_TEST(test_order)
 	ck_assert_int_eq(judge(1, MORE), PASS);
 	ck_assert_int_eq(judge(1, ABORTED), PASS);
 	ck_assert_int_eq(judge(1, PIECE | MORE), -EPROTO);
-	ck_assert_uint_eq(windows.count, 0);
+	ck_assert_uint_eq(windows.table.count, 0);
 	nc_send_windows_fini(&windows);
 }
 END_TEST
@@ -114,7 +115,42 @@ START_TEST(test_broken)
 	ck_assert_int_eq(judge(1, MORE), PASS);
 	nc_send_windows_break(&windows, 1);
 	ck_assert_int_eq(judge(1, PIECE), DROP);
-	ck_assert_uint_eq(windows.count, 0);
+	ck_assert_uint_eq(windows.table.count, 0);
+	nc_send_windows_fini(&windows);
+}
+END_TEST
+
+static int judge_switch(uint64_t tag)
+{
+	struct nc_wire_response record = {.tag = tag, .flags = MORE, .status = 101};
+
+	return nc_send_windows_judge(&windows, &record);
+}
+
+/* A response 101: pieces in both directions, and as many of these as the server permits. */
+START_TEST(test_switch)
+{
+	struct nc_send_window *window;
+
+	for (unsigned tag = 0; tag <= NC_WORKER_STREAMS_MAX; tag++)
+		ck_assert_int_eq(judge_switch(tag), PASS);
+	ck_assert_uint_eq(windows.begun, 0);
+	ck_assert_int_eq(judge(NC_WORKER_STREAMS_MAX + 1, MORE), PASS);
+	ck_assert_int_eq(judge_switch(1), -EPROTO);
+	/* It takes what it was given, and its own pieces have a window. */
+	window = nc_send_windows_find(&windows, 1);
+	ck_assert(window->body);
+	ck_assert_int_eq(judge(1, TAKEN), -EPROTO);
+	window->pieces = 1;
+	ck_assert_int_eq(judge(1, TAKEN), PASS);
+	for (unsigned i = 1; i < NC_WORKER_WINDOW; i++)
+		ck_assert_int_eq(judge(1, PIECE | MORE), PASS);
+	ck_assert_int_eq(judge(1, PIECE | MORE), -EPROTO);
+	ck_assert_int_eq(judge(1, PIECE), PASS);
+	ck_assert_uint_eq(windows.begun, 1);
+	/* A request with a body in pieces cannot have both. */
+	ck_assert_int_eq(nc_send_windows_open(&windows, 5000, 1), 0);
+	ck_assert_int_eq(judge_switch(5000), -EPROTO);
 	nc_send_windows_fini(&windows);
 }
 END_TEST
@@ -124,14 +160,14 @@ START_TEST(test_bound)
 	for (unsigned tag = 0; tag < NC_WORKER_STREAMS_MAX; tag++)
 		ck_assert_int_eq(judge(tag, MORE), PASS);
 	ck_assert_int_eq(judge(NC_WORKER_STREAMS_MAX, MORE), -EPROTO);
-	ck_assert_uint_le(windows.room, NC_WORKER_STREAMS_MAX);
+	ck_assert_uint_eq(windows.table.count, NC_WORKER_STREAMS_MAX);
 	/* Other requests still get responses. */
 	ck_assert_int_eq(judge(NC_WORKER_STREAMS_MAX, 0), PASS);
 	for (unsigned tag = 0; tag < NC_WORKER_STREAMS_MAX; tag += 2)
 		ck_assert_int_eq(judge(tag, PIECE), PASS);
 	for (unsigned tag = 1; tag < NC_WORKER_STREAMS_MAX; tag += 2)
 		ck_assert_int_eq(judge(tag, ABORTED), PASS);
-	ck_assert_uint_eq(windows.count, 0);
+	ck_assert_uint_eq(windows.table.count, 0);
 	nc_send_windows_fini(&windows);
 }
 END_TEST
@@ -154,7 +190,7 @@ START_TEST(test_bodies)
 	ck_assert_int_eq(judge(1, TAKEN), -EPROTO);
 	ck_assert_int_eq(judge(1, PIECE), PASS);
 	ck_assert_int_eq(judge(1, TAKEN), -EPROTO);
-	ck_assert_uint_eq(windows.count, 0);
+	ck_assert_uint_eq(windows.table.count, 0);
 	/* Or end. */
 	ck_assert_int_eq(nc_send_windows_open(&windows, 1, 1), 0);
 	ck_assert_int_eq(judge(1, 0), PASS);
@@ -163,7 +199,7 @@ START_TEST(test_bodies)
 	ck_assert_int_eq(nc_send_windows_open(&windows, 1, 1), 0);
 	nc_send_windows_close(&windows, 1);
 	nc_send_windows_close(&windows, 1);
-	ck_assert_uint_eq(windows.count, 0);
+	ck_assert_uint_eq(windows.table.count, 0);
 	/* Bodies do not count as begun responses. */
 	for (unsigned tag = 0; tag <= NC_WORKER_STREAMS_MAX; tag++)
 		ck_assert_int_eq(nc_send_windows_open(&windows, tag, 1), 0);
@@ -235,7 +271,7 @@ START_TEST(test_withdraw)
 	for (uint64_t number = 1; number <= 9; number++)
 		ck_assert_int_eq(nc_send_windows_open(&windows, 100 + number, number), 0);
 	nc_send_windows_withdraw(&windows, 10, 20);
-	ck_assert_uint_eq(windows.count, 10);
+	ck_assert_uint_eq(windows.table.count, 10);
 	nc_send_windows_withdraw(&windows, 4, 6);
 	nc_send_windows_withdraw(&windows, 9, 9);
 	for (uint64_t number = 1; number <= 9; number++)
@@ -243,7 +279,7 @@ START_TEST(test_withdraw)
 				 (number >= 4 && number <= 6) || number == 9);
 	ck_assert_int_eq(nc_send_windows_open(&windows, 105, 10), 0);
 	nc_send_windows_withdraw(&windows, 0, UINT64_MAX);
-	ck_assert_uint_eq(windows.count, 1);
+	ck_assert_uint_eq(windows.table.count, 1);
 	ck_assert_uint_eq(windows.begun, 1);
 	ck_assert_int_eq(judge(50, PIECE), PASS);
 	nc_send_windows_fini(&windows);
@@ -255,6 +291,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_order);
 	tcase_add_test(tcase, test_window);
 	tcase_add_test(tcase, test_broken);
+	tcase_add_test(tcase, test_switch);
 	tcase_add_test(tcase, test_bound);
 	tcase_add_test(tcase, test_bodies);
 	tcase_add_test(tcase, test_withdraw);

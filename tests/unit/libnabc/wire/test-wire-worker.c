@@ -137,6 +137,14 @@ START_TEST(test_response)
 		ck_assert_int_eq(check_response(&head, 0, 24),
 				 status >= 200 && status <= 599 ? 0 : -EPROTO);
 	}
+	/* 101 begins a stream, or is none. */
+	head.flags = NC_RESPONSE_MORE;
+	for (int status = -1; status < 300; status++) {
+		head.status = status;
+		ck_assert_int_eq(check_response(&head, 0, 24),
+				 status >= 200 || status == 101 ? 0 : -EPROTO);
+	}
+	head.flags = 0;
 	head.status = INT32_MIN;
 	ck_assert_int_eq(check_response(&head, 0, 24), -EPROTO);
 	head.status = 200;

@@ -16,6 +16,7 @@
 #include <nabc-worker.h>
 #include <nabc.h>
 
+#include "base/hash-table.h"
 #include "os/queue.h"
 #include "wire/channel.h"
 #include "wire/pending.h"
@@ -237,7 +238,7 @@ START_TEST(test_bodies)
 	}
 	ck_assert_int_eq(NC_backend_cancel(backend, 0, FIRST + 1), 0);
 	check_withdraw(2, 2, 1);
-	ck_assert_uint_eq(backend->channel[0].windows.count, 1);
+	ck_assert_uint_eq(backend->channel[0].windows.table.count, 1);
 	errno = 0;
 	ck_assert_int_eq(NC_backend_body(backend, 0, FIRST, NULL, NC_BODY_LAST), -1);
 	ck_assert_int_eq(errno, ENOENT);
@@ -252,7 +253,7 @@ START_TEST(test_bodies)
 	ck_assert_uint_eq(reap_tag(), FIRST + 2);
 	ck_assert_uint_eq(reap_tag(), FIRST);
 	ck_assert_uint_eq(reap_tag(), FIRST + 1);
-	ck_assert_uint_eq(backend->channel[0].windows.count, 0);
+	ck_assert_uint_eq(backend->channel[0].windows.table.count, 0);
 	check_works();
 	close_all();
 }

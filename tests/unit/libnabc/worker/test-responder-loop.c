@@ -379,6 +379,51 @@ START_TEST(test_violation)
 }
 END_TEST
 
+/* After a response 101, what the client sends comes as pieces, also while the worker sends. */
+START_TEST(test_switch)
+{
+	struct NC_response response = begin;
+	struct NC_request request, with_body;
+
+	open_loop(1);
+	push_record(1, NC_WIRE_REQUEST, 0);
+	push_record(2, NC_WIRE_REQUEST_BODY, 0);
+	accept_next(1, &request);
+	accept_next(2, &with_body);
+	ck_assert_uint_eq(request.flags, 0);
+	ck_assert_int_eq(try_body(&request), 0);
+	response.status = 101;
+	ck_assert_int_eq(nc_responder_respond(responder, &with_body, &response), -EINVAL);
+	response.flags = 0;
+	ck_assert_int_eq(nc_responder_respond(responder, &request, &response), -EINVAL);
+	response.flags = NC_RESPONSE_MORE;
+	response.status = 100;
+	ck_assert_int_eq(nc_responder_respond(responder, &request, &response), -EINVAL);
+	response.status = 101;
+	ck_assert_int_eq(nc_responder_respond(responder, &request, &response), 0);
+	ck_assert_int_eq(nc_responder_respond(responder, &request, &response), -EINVAL);
+	ck_assert_uint_eq(responder->pending.begun, 0);
+	for (unsigned round = 0; round < 3; round++) {
+		ck_assert_int_eq(try_body(&request), -EAGAIN);
+		ck_assert(!readable(fd));
+		push_record(1, NC_WIRE_PIECE, 0);
+		ck_assert(readable(fd));
+		ck_assert_int_eq(try_body(&request), 1);
+		ck_assert_int_eq(try_send(&request), 0);
+	}
+	/* The client's end is not the worker's. */
+	push_record(1, NC_WIRE_LAST, 0);
+	ck_assert_int_eq(try_body(&request), 0);
+	ck_assert_int_eq(try_body(&request), 0);
+	ck_assert_int_eq(try_send(&request), 0);
+	ck_assert_int_eq(nc_responder_send(responder, &request, NULL, 0, 0), 0);
+	ck_assert_int_eq(try_body(&request), -EINVAL);
+	/* 101, three pieces that were returned, five records of the response. */
+	ck_assert_uint_eq(reap_all(), 9);
+	close_ends();
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_requests);
@@ -388,6 +433,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_events);
 	tcase_add_test(tcase, test_event_wakes);
 	tcase_add_test(tcase, test_opened_late);
+	tcase_add_test(tcase, test_switch);
 	tcase_add_test(tcase, test_end);
 	tcase_add_test(tcase, test_violation);
 }
