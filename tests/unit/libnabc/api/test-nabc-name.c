@@ -234,6 +234,25 @@ END_TEST
 
 static unsigned number; /* of the child */
 
+/* Runs a function in a child, while a thread of this process does the owner's work. */
+static void in_process(void (*function)(void))
+{
+	pid_t child;
+	int status;
+
+	/* See fork_alone(). */
+	stop_dispatching();
+	child = fork_alone();
+	ck_assert_int_ge(child, 0);
+	if (child == 0) {
+		function();
+		_exit(0);
+	}
+	start_dispatching();
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+}
+
 /* Finds what the parent and the other children have made, and adds a page of its own. */
 static void work(void)
 {
@@ -269,7 +288,7 @@ START_TEST(test_prefork)
 		ck_assert_int_eq(NC_name_set(cache, name, insert_granted(i), 0), 0);
 	}
 	for (number = 0; number < CHILDREN; number++)
-		in_child(work);
+		in_process(work);
 	close_owners();
 }
 END_TEST
@@ -309,7 +328,8 @@ START_TEST(test_another_user)
 	cache = NC_cache_open(
 		&(struct NC_cache_options)NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB,
 								.flags = NO_THREAD_TO_FORK));
-	second = NC_cache_open(NULL);
+	second = NC_cache_open(
+		&(struct NC_cache_options)NC_CACHE_OPTIONS_INIT(.flags = NC_CACHE_NO_THREAD));
 	ck_assert(cache && second);
 	ck_assert_int_eq(NC_cache_serve(cache, path[0], &options), 0);
 	start_dispatching();
@@ -317,7 +337,7 @@ START_TEST(test_another_user)
 	id = insert_granted(2);
 	ck_assert_int_eq(NC_grant(cache, id, NC_USER, 1001), 0);
 	ck_assert_int_eq(NC_name_set(cache, "theirs", id, 0), 0);
-	in_child(be_another_user);
+	in_process(be_another_user);
 	ck_assert(has(cache, "theirs", 2));
 	close_owners();
 }
