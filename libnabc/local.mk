@@ -17,6 +17,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/api/nabc-grant.c \
 	libnabc/api/nabc-hold.c \
 	libnabc/api/nabc-name.c \
+	libnabc/api/nabc-wait.c \
 	libnabc/api/nabc.c \
 	libnabc/api/registry.c libnabc/api/registry.h \
 	libnabc/api/worker.c \
@@ -118,6 +119,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/store/member-resize.c \
 	libnabc/store/member-unit.c \
 	libnabc/store/member.c libnabc/store/member.h \
+	libnabc/store/memory-wait.h \
 	libnabc/store/page-window.c \
 	libnabc/store/pool.c libnabc/store/pool.h \
 	libnabc/store/revocation-map.c libnabc/store/revocation-map.h \

@@ -83,6 +83,7 @@ man3_MANS = \
 	man/NC_stat.3 \
 	man/NC_stream.3 \
 	man/NC_unit_alloc.3 \
+	man/NC_unit_alloc_wait.3 \
 	man/NC_unit_grow.3 \
 	man/NC_unit_insert.3 \
 	man/NC_unit_insert_with.3 \

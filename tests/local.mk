@@ -36,6 +36,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/api/test-nabc-sizes \
 	tests/unit/libnabc/api/test-nabc-sums \
 	tests/unit/libnabc/api/test-nabc-sums-bad \
+	tests/unit/libnabc/api/test-nabc-wait \
 	tests/unit/libnabc/api/test-recorded \
 	tests/unit/libnabc/base/test-checksum \
 	tests/unit/libnabc/base/test-crc32c \

@@ -20,6 +20,7 @@
 #include "os/identity.h"
 #include "os/pin.h"
 #include "os/segment.h"
+#include "store/memory-wait.h"
 #include "store/store.h"
 #include "store/unit.h"
 
@@ -232,6 +233,15 @@ static struct nc_store *store_of_locked(struct nc_remote_member *remote,
 		       : NULL;
 }
 
+/* Returns the memory of a unit to the member, and wakes its thread that waits for some. */
+static void drop_entry_locked(struct nc_remote_member *remote, struct nc_unit_shared *entry,
+			      unsigned generation)
+{
+	/* Sequentially consistent with the flag: see nc_memory_expect(). */
+	atomic_store(&entry->word, nc_shared_word(generation, NC_SHARED_DROPPED));
+	nc_memory_wake(&entry_at(remote, 0)->waiting);
+}
+
 static int hold_first_locked(struct nc_remote_member *remote, struct nc_unit *unit,
 			     unsigned generation)
 {
@@ -251,8 +261,7 @@ static int hold_first_locked(struct nc_remote_member *remote, struct nc_unit *un
 			       &description) == 0)
 		store = store_of_locked(remote, &description);
 	if (!store) {
-		atomic_store_explicit(&entry->word, nc_shared_word(generation, NC_SHARED_DROPPED),
-				      memory_order_release);
+		drop_entry_locked(remote, entry, generation);
 		return -EPROTO;
 	}
 	unit->layout = description.layout;
@@ -316,8 +325,7 @@ static void unhold_locked(struct nc_remote_member *remote, struct nc_unit *unit,
 				&entry->word, &busy, nc_shared_word(generation, NC_SHARED_LIVE),
 				memory_order_acq_rel, memory_order_relaxed)) {
 		/* The member destroyed it meanwhile, or wrote an invalid value. */
-		atomic_store_explicit(&entry->word, nc_shared_word(generation, NC_SHARED_DROPPED),
-				      memory_order_release);
+		drop_entry_locked(remote, entry, generation);
 		if (generation < NC_ID_GENERATION_MAX)
 			generation++;
 	}

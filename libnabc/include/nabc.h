@@ -426,6 +426,9 @@ ssize_t NC_socksend(int sock_fd, size_t cache_id, size_t offset, size_t len);
 /* flags: NC_UNIT_* */
 int NC_unit_alloc(NC_cache *cache, NC_handle *handle, size_t size, size_t fraglen,
 		  enum NC_kind kind, unsigned flags);
+/* And waits for memory if there is none; milliseconds: how long at most; -1: no limit. */
+int NC_unit_alloc_wait(NC_cache *cache, NC_handle *handle, size_t size, size_t fraglen,
+		       enum NC_kind kind, unsigned flags, int milliseconds);
 /* Makes a unit that is being filled longer, which may move it: NC_fragment()'s memory is invalid. */
 int NC_unit_grow(NC_handle *handle, size_t size);
 int NC_free(NC_handle *handle);

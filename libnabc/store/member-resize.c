@@ -18,6 +18,7 @@
 #include "store/eviction.h"
 #include "store/member-internal.h"
 #include "store/member.h"
+#include "store/memory-wait.h"
 #include "store/pool.h"
 #include "store/store.h"
 #include "store/unit.h"
@@ -47,6 +48,7 @@ void nc_member_trim(struct nc_member *member, struct nc_unit *unit, size_t exten
 	nc_store_trim(store, unit, extent);
 	rank_locked(member, unit);
 	nc_pool_unlock(member);
+	nc_memory_wake(member->waiting);
 }
 
 /* Charges more bytes to the budget, after evictions if necessary. */

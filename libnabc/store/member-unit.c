@@ -18,6 +18,7 @@
 #include "policy/expiry.h"
 #include "policy/replacement.h"
 #include "store/member.h"
+#include "store/memory-wait.h"
 #include "store/pool.h"
 #include "store/store.h"
 #include "store/unit.h"
@@ -166,6 +167,8 @@ int nc_member_insert(struct nc_member *member, struct nc_unit *unit,
 		use(member, unit);
 	if (member->scrubs && atomic_load(&member->scrub_idle))
 		nc_pool_wake(member);
+	if (!held)
+		nc_memory_wake(member->waiting);
 	return 0;
 }
 
@@ -213,6 +216,8 @@ int nc_member_release(struct nc_member *member, struct nc_unit *unit, unsigned g
 		   atomic_exchange(&unit->wake_on_release, false)) {
 		nc_pool_wake(member);
 	}
+	/* It can be evicted now. */
+	nc_memory_wake(member->waiting);
 	return 0;
 }
 

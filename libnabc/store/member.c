@@ -40,7 +40,8 @@
 static int member_init(struct nc_member *member, unsigned number, uint32_t slots,
 		       uint32_t generation)
 {
-	*member = (struct nc_member){.number = number, .max_descriptors = UINT_MAX};
+	*member = (struct nc_member){
+		.number = number, .max_descriptors = UINT_MAX, .waiting = &member->own_waiting};
 	for (unsigned i = 0; i < NC_PRIORITIES; i++)
 		(void)nc_replacement_init(&member->orders[i], NC_POLICY_DEFAULT);
 	pthread_mutex_init(&member->growing, NULL);
@@ -141,6 +142,7 @@ int nc_member_init_attached(struct nc_member *member, unsigned number,
 		return error;
 	}
 	member->shared = (struct nc_unit_shared *)(void *)segment->base;
+	member->waiting = &member->shared[0].waiting;
 	member->budget = member->used = member->high = segment->size;
 	nc_pool_add_store(member, store);
 	return 0;

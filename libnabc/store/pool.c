@@ -6,6 +6,7 @@
 
 #include "os/segment.h"
 #include "policy/cleaning.h"
+#include "store/memory-wait.h"
 #include "store/pool.h"
 #include "store/store.h"
 
@@ -174,6 +175,7 @@ void nc_pool_give(struct nc_member *member, struct nc_unit *unit)
 	if (expires)
 		nc_expiry_forget(&member->expiry, nc_pool_expiry_valid, member);
 	nc_pool_settle(member, store);
+	nc_memory_wake(member->waiting);
 }
 
 void nc_pool_notify_if_granted(struct nc_member *member, const struct nc_unit *unit,

@@ -12,6 +12,8 @@
 
 #include <nabc.h>
 #include <pthread.h>
+#include <stdalign.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -87,6 +89,9 @@ struct nc_member {
 	uint64_t evictions, closed, destroys, expired, corrupt, scrubbed, pinned;
 	uint64_t cleaned, copied_units, copied_bytes;
 	uint64_t failures, failures_table, failures_system; /* no memory; no slot; no segment */
+	/* Read by each release, so apart from what the lock protects; see memory-wait.h. */
+	alignas(64) _Atomic uint32_t *waiting; /* own_waiting, or that of the published table */
+	_Atomic uint32_t own_waiting;
 };
 
 /* Lock and unlock.  Unlocking also closes stores that were removed, and calls wake if it is due. */

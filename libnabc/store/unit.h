@@ -234,6 +234,8 @@ struct nc_unit_shared {
 	 * started, or not be known yet.
 	 */
 	_Atomic uint64_t maker;
+	/* first entry only: a thread of the member waits for memory (memory-wait.h) */
+	_Atomic uint32_t waiting;
 };
 
 static_assert(sizeof(struct nc_unit_shared) == 64, "ABI of the unit table");

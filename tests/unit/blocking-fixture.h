@@ -27,7 +27,7 @@
 
 #include "suite.h"
 
-enum waits { NEVER, OWNER, SOCKET, DESCRIPTOR, SERVER, PURGER, ATTACHMENT, THREAD };
+enum waits { NEVER, OWNER, SOCKET, DESCRIPTOR, SERVER, PURGER, ATTACHMENT, THREAD, MEMORY };
 
 struct blocking_call {
 	const char *name;

@@ -59,6 +59,15 @@ static long send_unit(void)
 	return NC_send(cache, full[0], &message);
 }
 
+static long alloc_and_free(void)
+{
+	NC_handle handle;
+
+	if (NC_unit_alloc_wait(other, &handle, 200 << 10, 0, NC_KIND_SEALED, 0, -1) < 0)
+		return -1;
+	return NC_free(&handle);
+}
+
 /* While a socket is full, and another one has no bytes. */
 #define WITH_DESCRIPTORS(CALL)                                                                     \
 	CALL(NC_read, DESCRIPTOR, NC_read(empty[0], &plain, 0, 1))                                 \
@@ -84,6 +93,9 @@ static long send_unit(void)
 /* While a thread of the library tells the program of a unit. */
 #define WITH_AN_EVICTION(CALL) CALL(NC_cache_on_evict, THREAD, NC_cache_on_evict(other, NULL, NULL))
 
+/* While all memory of a cache is in use. */
+#define WITHOUT_MEMORY(CALL) CALL(NC_unit_alloc_wait, MEMORY, alloc_and_free())
+
 /* A call is a row all the same. */
 #define NOT_MADE(UNTESTED) UNTESTED(NC_sendfile, FILE, "no test can stop a disk")
 
@@ -92,6 +104,7 @@ WITH_A_PURGER(BLOCKING_DEFINE)
 WITH_AN_ATTACHMENT(BLOCKING_DEFINE)
 WITH_A_THREAD(BLOCKING_DEFINE)
 WITH_AN_EVICTION(BLOCKING_DEFINE)
+WITHOUT_MEMORY(BLOCKING_DEFINE)
 NOT_MADE(BLOCKING_UNTESTED)
 
 /* Reads and writes until the call has ended. */
@@ -247,6 +260,31 @@ START_TEST(test_with_an_eviction)
 }
 END_TEST
 
+START_TEST(test_without_memory)
+{
+	static const struct blocking_call calls[] = BLOCKING_ROWS(WITHOUT_MEMORY);
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 1 << 20, .flags = NC_CACHE_NO_THREAD);
+	struct blocking_thread thread;
+	NC_handle handles[5];
+
+	if (!blocking_is_shown())
+		return;
+	other = NC_cache_open(&options);
+	ck_assert_ptr_nonnull(other);
+	for (unsigned i = 0; i < 5; i++)
+		ck_assert_int_eq(NC_unit_alloc(other, &handles[i], 200 << 10, 0, NC_KIND_SEALED, 0),
+				 0);
+	blocking_start(&thread, calls[0].make);
+	blocking_await_sleep(&thread, calls[0].name);
+	ck_assert_int_eq(NC_free(&handles[0]), 0);
+	blocking_join(&thread, calls[0].name);
+	for (unsigned i = 1; i < 5; i++)
+		ck_assert_int_eq(NC_free(&handles[i]), 0);
+	ck_assert_int_eq(NC_cache_close(other), 0);
+}
+END_TEST
+
 static void fill_suite(TCase *tcase)
 {
 	tcase_add_test(tcase, test_with_descriptors);
@@ -254,6 +292,7 @@ static void fill_suite(TCase *tcase)
 	tcase_add_test(tcase, test_with_an_attachment);
 	tcase_add_test(tcase, test_with_a_thread);
 	tcase_add_test(tcase, test_with_an_eviction);
+	tcase_add_test(tcase, test_without_memory);
 }
 
 RUN_SUITE("blocking-locks", fill_suite)
