@@ -102,6 +102,7 @@ man3_MANS = \
 	man/NC_worker_replace.3 \
 	man/NC_worker_respond.3 \
 	man/NC_worker_send.3 \
+	man/NC_worker_trailers.3 \
 	man/NC_write.3
 man4_MANS = man/nabc.4
 man7_MANS = man/nabc.7

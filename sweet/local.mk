@@ -285,6 +285,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/http/request.c sweet/http/request.h \
 	sweet/http/response.c sweet/http/response.h \
 	sweet/http/traceparent.c sweet/http/traceparent.h \
+	sweet/http/trailers.c sweet/http/trailers.h \
 	sweet/http/uri.c sweet/http/uri.h \
 	sweet/log/access-line.c sweet/log/access-line.h \
 	sweet/log/log-format.c sweet/log/log-format.h \

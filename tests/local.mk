@@ -295,6 +295,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/http/test-request-list \
 	tests/unit/sweet/http/test-response \
 	tests/unit/sweet/http/test-traceparent \
+	tests/unit/sweet/http/test-trailers \
 	tests/unit/sweet/http/test-uri \
 	tests/unit/sweet/log/test-access-line \
 	tests/unit/sweet/log/test-curl-library \

@@ -167,6 +167,15 @@ int NC_worker_send(NC_worker *worker, const struct NC_request *request,
 	return nc_api_result(nc_responder_send(worker->responder, request, ranges, count, flags));
 }
 
+int NC_worker_trailers(NC_worker *worker, const struct NC_request *request, const char *lines,
+		       size_t length, unsigned flags)
+{
+	if (!worker || !request)
+		return nc_api_result(-EINVAL);
+	return nc_api_result(
+		nc_responder_trailers(worker->responder, request, lines, length, flags));
+}
+
 int NC_worker_body(NC_worker *worker, struct NC_request *request, struct NC_range *piece,
 		   unsigned flags)
 {

@@ -93,6 +93,8 @@ int NC_worker_respond(NC_worker *worker, const struct NC_request *request,
 		      const struct NC_response *response);
 int NC_worker_send(NC_worker *worker, const struct NC_request *request,
 		   const struct NC_range *ranges, unsigned count, unsigned flags);
+int NC_worker_trailers(NC_worker *worker, const struct NC_request *request, const char *lines,
+		       size_t length, unsigned flags);
 int NC_worker_body(NC_worker *worker, struct NC_request *request, struct NC_range *piece,
 		   unsigned flags);
 int NC_worker_abort(NC_worker *worker, const struct NC_request *request);

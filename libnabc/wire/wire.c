@@ -126,6 +126,12 @@ static bool has_one_flag(uint32_t flags)
 	return (flags & (flags - 1)) == 0;
 }
 
+/* A last piece, without a body: it may have trailer fields. */
+static bool is_end(const struct nc_wire_response *response)
+{
+	return response->flags == NC_RESPONSE_PIECE && response->ranges == 0;
+}
+
 /*
  * Each kind has its own fields and no others.  A piece that others follow must have
  * a byte: an empty piece is sent at once and never fills the window, so the number
@@ -143,7 +149,8 @@ static int check_kind(const struct nc_wire_response *response, const struct NC_r
 		       response->ranges == 0;
 	else if (response->flags & NC_RESPONSE_PIECE)
 		good = nc_wire_flags_good(response->flags & ~NC_RESPONSE_PIECE, response->ranges) &&
-		       response->status == 0 && response->headers_length == 0 &&
+		       response->status == 0 &&
+		       (response->headers_length == 0 || is_end(response)) &&
 		       (!(response->flags & NC_RESPONSE_MORE) ||
 			nc_wire_has_bytes(ranges, response->ranges));
 	else

@@ -24,7 +24,7 @@
  * both, in messages whose layout never changes (hello and welcome), and both use
  * the newest common version.  Calls and replies state their length, and structures
  * in them have the size that the caller knows.  Version 9 has NC_RESPONSE_REPLACE and
- * NC_RESPONSE_INTERIM.
+ * NC_RESPONSE_INTERIM, and header lines of a last piece without ranges: trailer fields.
  */
 #define NC_WIRE_VERSION 9u
 #define NC_WIRE_OLDEST 8u

@@ -15,8 +15,6 @@
 #include "wire/wire.h"
 #include "worker/responder.h"
 
-#define VERSION 9u /* of the protocol, that has these records */
-
 /* --- interim responses ------------------------------------------------------------------------- */
 
 /* Checks what needs no lock.  Returns 0 or -errno. */
@@ -29,7 +27,7 @@ static int check_interim(const struct nc_responder *responder, const struct NC_r
 		return -EINVAL;
 	if (response->headers_length > NC_WIRE_BLOCK_MAX)
 		return -EMSGSIZE;
-	return responder->version < VERSION ? -EOPNOTSUPP : 0;
+	return responder->version < NC_RESPONDER_HEADS ? -EOPNOTSUPP : 0;
 }
 
 /* Pushes it when it fits, if the response has not begun.  Returns as nc_responder_push(). */
@@ -93,7 +91,7 @@ int nc_responder_replace(struct nc_responder *responder)
 {
 	int error = -EAGAIN;
 
-	if (responder->version < VERSION)
+	if (responder->version < NC_RESPONDER_HEADS)
 		return -EOPNOTSUPP;
 	nc_responder_lock(responder);
 	if (responder->replace)

@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <nabc-worker.h>
 #include <nabc.h>
@@ -31,7 +32,7 @@ static int await_news(struct nc_responder *responder, struct nc_wait *wait, enum
 /* Pushes one piece if the window is open.  Returns as nc_responder_push(), or -ECANCELED. */
 static int push_piece(struct nc_responder *responder, struct nc_open_request *open,
 		      const struct NC_request *request, const struct nc_wire_response *wire,
-		      const struct NC_range *ranges)
+		      const struct NC_range *ranges, const char *lines)
 {
 	int result;
 
@@ -43,7 +44,7 @@ static int push_piece(struct nc_responder *responder, struct nc_open_request *op
 			nc_responder_end(responder, open);
 		return -ECANCELED;
 	}
-	result = nc_responder_push(responder, request, wire, ranges, NULL);
+	result = nc_responder_push(responder, request, wire, ranges, lines);
 	if (result < 0)
 		return result;
 	if (wire->flags & NC_RESPONSE_MORE)
@@ -56,9 +57,9 @@ static int push_piece(struct nc_responder *responder, struct nc_open_request *op
 /* Sends one piece when the window is open and the queue has space.  Returns as push_piece(). */
 static int send_piece(struct nc_responder *responder, const struct NC_request *request,
 		      const struct nc_wire_response *wire, const struct NC_range *ranges,
-		      bool nowait)
+		      const char *lines, bool nowait)
 {
-	size_t length = sizeof(*wire) + wire->ranges * sizeof(*ranges);
+	size_t length = sizeof(*wire) + wire->ranges * sizeof(*ranges) + wire->headers_length;
 	struct nc_wait wait = {.channel = request->channel, .tag = request->tag, .nowait = nowait};
 
 	for (;;) {
@@ -69,7 +70,7 @@ static int send_piece(struct nc_responder *responder, const struct NC_request *r
 			return error ? error : -EINVAL;
 		nc_responder_unwant(responder, open, NC_WANT_WINDOW | NC_WANT_ROOM_ANSWER);
 		if (open->gone || open->unsent < NC_WORKER_WINDOW) {
-			int result = push_piece(responder, open, request, wire, ranges);
+			int result = push_piece(responder, open, request, wire, ranges, lines);
 
 			if (result != -EAGAIN)
 				return result;
@@ -114,10 +115,30 @@ int nc_responder_send(struct nc_responder *responder, const struct NC_request *r
 	if (result)
 		return result;
 	nc_responder_lock(responder);
-	result = send_piece(responder, request, &wire, ranges, nowait);
+	result = send_piece(responder, request, &wire, ranges, NULL, nowait);
 	nc_responder_unlock(responder);
 	if (result > 0)
 		(void)sched_yield();
+	return result < 0 ? result : 0;
+}
+
+int nc_responder_trailers(struct nc_responder *responder, const struct NC_request *request,
+			  const char *lines, size_t length, unsigned flags)
+{
+	const struct nc_wire_response wire = {.tag = request->tag,
+					      .flags = NC_RESPONSE_PIECE,
+					      .headers_length = (uint32_t)length};
+	int result;
+
+	if (!has_begun(responder, request) || (length && !lines) || (flags & ~NC_RESPONSE_NOWAIT))
+		return -EINVAL;
+	if (length > NC_WIRE_BLOCK_MAX)
+		return -EMSGSIZE;
+	if (responder->version < NC_RESPONDER_HEADS)
+		return -EOPNOTSUPP;
+	nc_responder_lock(responder);
+	result = send_piece(responder, request, &wire, NULL, lines, flags & NC_RESPONSE_NOWAIT);
+	nc_responder_unlock(responder);
 	return result < 0 ? result : 0;
 }
 

@@ -117,6 +117,10 @@ int nc_responder_respond(struct nc_responder *responder, const struct NC_request
 int nc_responder_send(struct nc_responder *responder, const struct NC_request *request,
 		      const struct NC_range *ranges, unsigned count, unsigned flags);
 
+/* The last piece of a response, with trailer fields instead of ranges.  The same; -EMSGSIZE. */
+int nc_responder_trailers(struct nc_responder *responder, const struct NC_request *request,
+			  const char *lines, size_t length, unsigned flags);
+
 /*
  * Blocks until a piece of the body comes.  Returns 1, 0 at the end, -ECANCELED (the client
  * is gone), or -errno.
@@ -142,6 +146,9 @@ int nc_responder_interim(struct nc_responder *responder, const struct NC_request
 int nc_responder_replace(struct nc_responder *responder);
 
 /* --- for responder*.c: call these with the lock ------------------------------- */
+
+/* The version of the protocol that has interim responses, trailers and NC_RESPONSE_REPLACE. */
+#define NC_RESPONDER_HEADS 9u
 
 #define NC_RESPONDER_OUT                                                                           \
 	(sizeof(struct nc_wire_response) + NC_WIRE_RANGES_MAX * sizeof(struct NC_range) +          \

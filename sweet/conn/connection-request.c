@@ -279,6 +279,8 @@ bool connection_start_request(struct connection *connection, const char *head, s
 	connection->keep_alive = request->keep_alive && may_continue && !transaction->peer.http2;
 	/* The end of a stream ends its response, too. */
 	connection->http10 = request->minor == 0 || transaction->peer.http2;
+	/* Each client of HTTP/2 reads them, or knows to skip them. */
+	transaction->peer.trailers = listed || request->trailers;
 	body_begin(&connection->body, request, CONNECTION_DROPPED_MAX);
 	if (transaction->peer.http2) {
 		body_open(&connection->body);

@@ -284,6 +284,12 @@ void connection_interim(struct transaction *transaction, int status, struct slic
 	connection->transport->interim(connection, status, lines);
 }
 
+/* In HTTP/1.1 they are a part of the last chunk. */
+static bool must_send_trailers(const struct connection *connection)
+{
+	return connection_is_stream(connection) && output_trailers(connection->output).length;
+}
+
 void connection_done(struct transaction *transaction)
 {
 	struct connection *connection = transaction->connection;
@@ -305,8 +311,8 @@ void connection_done(struct transaction *transaction)
 	} else if (output->sent || output->head_sent) {
 		size_t length = output_lead(output, 0);
 
-		/* The end of the connection marks the end of the body. */
-		if (output->ended && length == 0) {
+		/* The end of the connection, or of the stream, marks the end of the body. */
+		if (output->ended && length == 0 && !must_send_trailers(connection)) {
 			connection_shut(connection);
 			finished(connection);
 		} else {

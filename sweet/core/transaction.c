@@ -62,6 +62,7 @@ void transaction_release(struct transaction *transaction)
 	g_free(transaction->response.header_lines);
 	g_free(transaction->response.accel_lines);
 	g_free(transaction->response.phrase);
+	free(transaction->response.trailers);
 	config_ref_release(transaction->config_ref);
 	client_calls_release(transaction->peer.calls);
 }

@@ -65,6 +65,7 @@ struct transaction;
 #define TRANSACTION_AROUND_MAX                                                                     \
 	(TRANSACTION_TEXT_MAX + TRANSACTION_RULES_MAX + 1792) /* of that, with other lines */
 #define TRANSACTION_INTERIM_MAX 8192   /* bytes of an interim response's lines */
+#define TRANSACTION_TRAILERS_MAX 4096  /* bytes of trailer fields */
 #define TRANSACTION_SCRATCH 592	       /* bytes */
 #define TRANSACTION_ID_MAX 64	       /* bytes of a request's id */
 #define TRANSACTION_USER_MAX 127       /* bytes of a name */
@@ -198,6 +199,7 @@ struct transaction_peer {
 	bool secure;		      /* by TLS */
 	bool https;		      /* the client's URL is: by TLS, or as a proxy says */
 	bool http2;		      /* on a stream of HTTP/2 */
+	bool trailers;		      /* it takes trailer fields */
 	struct client_calls *calls;   /* of its session, a user of it; NULL: not counted */
 	uint64_t policy;	      /* with TLS: the rules for clients that were kept */
 	struct tls_channel *tls;      /* with TLS: of the connection, too */
@@ -253,12 +255,15 @@ struct transaction_response {
 	uint64_t length;    /* bytes of the whole body, or TRANSACTION_UNKNOWN */
 	char *header_lines; /* of header_rules_expand(), for the scope; or NULL */
 	char *accel_lines;  /* that a program has set for the response of another path; or NULL */
-	bool reset;	    /* if cut off, reset the connection, even if the length shows it */
-	bool bodiless;	    /* no body, and no error page either */
-	bool live;	    /* each piece is sent at once: the next one does not exist yet */
-	bool error_page;    /* errorpage.c has processed the response */
-	bool unlogged;	    /* a status page, which the access log does not have */
-	bool codings_known; /* unless they are, the request says them: transaction_codings() */
+	/* Lines of malloc() that follow a body of unknown length, if the client takes them. */
+	char *trailers;
+	size_t trailers_length; /* bytes */
+	bool reset;		/* if cut off, reset the connection, even if the length shows it */
+	bool bodiless;		/* no body, and no error page either */
+	bool live;		/* each piece is sent at once: the next one does not exist yet */
+	bool error_page;	/* errorpage.c has processed the response */
+	bool unlogged;		/* a status page, which the access log does not have */
+	bool codings_known;	/* unless they are, the request says them: transaction_codings() */
 	/* Of a program's response: TRANSACTION_AS_IT_IS, or whether and how it may be compressed. */
 	signed char coding;
 	enum coding codings[CODINGS]; /* that the client prefers */

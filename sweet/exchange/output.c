@@ -158,12 +158,31 @@ static char *append(char *at, const void *data, size_t length)
 	return at + length;
 }
 
+struct slice output_trailers(const struct output *output)
+{
+	const struct transaction *transaction = &output->transaction;
+
+	/* With a head before them there may be no room; no response is so short. */
+	if (!transaction->response.trailers_length || !transaction->peer.trailers ||
+	    !output->head_sent || transaction_has_tunnel(transaction))
+		return (struct slice){"", 0};
+	return (struct slice){transaction->response.trailers,
+			      transaction->response.trailers_length};
+}
+
 /* Ends the previous chunk and starts one of length bytes; 0: the last chunk. */
 static char *frame(struct output *output, char *at, uint64_t length)
 {
+	struct slice trailers;
+
 	at = append(at, &CRLF[2 - output->chunk_end], output->chunk_end);
 	output->chunk_end = length ? 2 : 0;
-	return at + sprintf(at, length ? "%" PRIx64 "\r\n" : "%" PRIx64 "\r\n\r\n", length);
+	if (length)
+		return at + sprintf(at, "%" PRIx64 "\r\n", length);
+	at = append(at, "0\r\n", 3);
+	trailers = output_trailers(output);
+	at = append(at, trailers.at, trailers.length);
+	return append(at, CRLF, 2);
 }
 
 size_t output_lead(struct output *output, size_t length)

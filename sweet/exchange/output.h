@@ -107,6 +107,9 @@ bool output_head(struct output *output, bool keep_alive, bool http10, size_t *le
  */
 size_t output_lead(struct output *output, size_t length);
 
+/* Returns the lines that follow a body that has ended; no bytes: none. */
+struct slice output_trailers(const struct output *output);
+
 /* Returns the end of the last chunk that is not sent yet; the caller reduces chunk_end. */
 const char *output_chunk_end(const struct output *output, size_t *length);
 

@@ -90,7 +90,8 @@ void worker_channel_response(struct worker_channel *channel, struct backend_call
 			     const struct NC_response *response);
 
 /* Processes a further record. */
-void worker_channel_piece(struct backend_call *call, const struct NC_response *response);
+void worker_channel_piece(struct worker_channel *channel, struct backend_call *call,
+			  const struct NC_response *response);
 
 /* Ends a response: no more of it comes, or it is invalid. */
 void worker_channel_break_off(struct backend_call *call, int status, const char *detail);

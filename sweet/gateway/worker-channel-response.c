@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <nabc-worker.h>
 #include <nabc.h>
 
@@ -31,6 +33,7 @@
 #include "gateway/worker-channel-internal.h"
 #include "gateway/worker-channel.h"
 #include "http/response.h"
+#include "http/trailers.h"
 #include "respcache/respcache.h"
 
 /* The library returns credit for several pieces at once: it may be due if that many are kept. */
@@ -171,13 +174,49 @@ static void keep_part(struct backend_call *call, const struct NC_response *respo
 				 response->range_count);
 }
 
-void worker_channel_piece(struct backend_call *call, const struct NC_response *response)
+/*
+ * Takes the trailers of a last piece: a body whose length was announced has none, as the client may
+ * have all of it.  Returns false if they are malformed.
+ */
+static bool take_trailers(struct worker_channel *channel, struct backend_call *call,
+			  const struct NC_response *response)
+{
+	struct transaction *transaction = call->transaction;
+	struct slice lines = {.at = response->headers, .length = response->headers_length};
+	char text[TRANSACTION_TRAILERS_MAX];
+	long length;
+
+	counter_add(&channel->thread->counters->worker_messages, lines.length);
+	if (transaction->response.length != TRANSACTION_UNKNOWN)
+		return true;
+	length = trailers_filter(lines, transaction->response.coded, text, sizeof(text));
+	if (length < 0) {
+		worker_channel_complain(channel,
+					"malformed trailer fields, or more than 4096 bytes");
+		counter_add(&channel->failures, 1);
+		return false;
+	}
+	/* Without memory, the response has none. */
+	transaction->response.trailers = length ? malloc((size_t)length) : NULL;
+	if (!transaction->response.trailers)
+		return true;
+	memcpy(transaction->response.trailers, text, (size_t)length);
+	transaction->response.trailers_length = (size_t)length;
+	return true;
+}
+
+void worker_channel_piece(struct worker_channel *channel, struct backend_call *call,
+			  const struct NC_response *response)
 {
 	struct channel_call *own = channel_call_of(call);
 	bool excess = own->left == 0;
 
 	if (response->flags & NC_RESPONSE_ABORTED) {
 		worker_channel_break_off(call, 502, "The worker gave up.");
+		return;
+	}
+	if (response->headers_length && !take_trailers(channel, call, response)) {
+		worker_channel_break_off(call, 502, NULL);
 		return;
 	}
 	keep_part(call, response, own->left);

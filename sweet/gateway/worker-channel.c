@@ -178,7 +178,7 @@ static void take_record(struct worker_channel *channel, struct channel_slot *pen
 	if (!call)
 		response_queue_release(response);
 	else if (response->flags & (NC_RESPONSE_PIECE | NC_RESPONSE_ABORTED))
-		worker_channel_piece(call, response);
+		worker_channel_piece(channel, call, response);
 	else
 		worker_channel_response(channel, call, response);
 }

@@ -23,7 +23,7 @@
 static const field_set framing = FIELD_BIT(FIELD_CONNECTION) | FIELD_BIT(FIELD_KEEP_ALIVE) |
 				 FIELD_BIT(FIELD_TRANSFER_ENCODING);
 
-#define INTERIM_FIELDS_MAX 64u /* more are not sent */
+#define LINES_MAX 64u /* of an interim response, or trailers; more are not sent */
 
 static nghttp2_nv make(struct slice name, uint8_t flags, struct slice value)
 {
@@ -75,18 +75,35 @@ void stream_submit_head(struct stream *stream, nghttp2_data_source_read_callback
 	fields_free(fields);
 }
 
+/* Adds the fields of the lines after the first count ones; returns how many there are then. */
+static size_t add_lines(struct slice lines, nghttp2_nv *all, size_t count)
+{
+	struct field field;
+
+	while (count <= LINES_MAX && field_next(&lines, &field))
+		all[count++] = make(field.name, NGHTTP2_NV_FLAG_NONE, field.value);
+	return count;
+}
+
 void stream_submit_interim(struct stream *stream, int status, struct slice lines)
 {
-	nghttp2_nv all[INTERIM_FIELDS_MAX + 1];
+	nghttp2_nv all[LINES_MAX + 1];
 	char digits[RESPONSE_STATUS_DIGITS];
-	struct field field;
-	size_t count = 1;
 
 	response_status_digits(status, digits);
 	all[0] = make(SLICE(":status"), NGHTTP2_NV_FLAG_NO_COPY_NAME,
 		      (struct slice){digits, RESPONSE_STATUS_DIGITS});
-	while (count < G_N_ELEMENTS(all) && field_next(&lines, &field))
-		all[count++] = make(field.name, NGHTTP2_NV_FLAG_NONE, field.value);
 	(void)nghttp2_submit_headers(stream->session->http2, NGHTTP2_FLAG_NONE, stream->id, NULL,
-				     all, count, NULL);
+				     all, add_lines(lines, all, 1), NULL);
+}
+
+uint32_t stream_submit_trailers(struct stream *stream)
+{
+	struct slice lines = output_trailers(stream->connection.output);
+	nghttp2_nv all[LINES_MAX + 1];
+	size_t count = lines.length ? add_lines(lines, all, 0) : 0;
+
+	if (count == 0 || nghttp2_submit_trailer(stream->session->http2, stream->id, all, count))
+		return 0;
+	return NGHTTP2_DATA_FLAG_NO_END_STREAM;
 }

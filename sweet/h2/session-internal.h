@@ -201,6 +201,12 @@ void session_message_free(struct session_message *message);
 void stream_submit_head(struct stream *stream, nghttp2_data_source_read_callback read);
 void stream_submit_interim(struct stream *stream, int status, struct slice lines);
 
+/*
+ * The last of the content is read: submits the trailers, if the response has some.  Returns the flag
+ * that says so, or 0.
+ */
+uint32_t stream_submit_trailers(struct stream *stream);
+
 /* --- session-stream.c --- */
 
 /* Whether the stream's send has the end of its response. */

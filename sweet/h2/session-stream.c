@@ -86,7 +86,7 @@ static ssize_t stream_read(nghttp2_session *http2, int32_t id, uint8_t *room, si
 			   uint32_t *flags, nghttp2_data_source *source, void *context)
 {
 	struct session *session = context;
-	const struct stream *stream;
+	struct stream *stream;
 	size_t left;
 
 	(void)room;
@@ -107,7 +107,7 @@ static ssize_t stream_read(nghttp2_session *http2, int32_t id, uint8_t *room, si
 	if (left == 0 && !stream_is_last(stream))
 		return NGHTTP2_ERR_DEFERRED;
 	if (left <= most && stream_is_last(stream))
-		*flags |= NGHTTP2_DATA_FLAG_EOF;
+		*flags |= NGHTTP2_DATA_FLAG_EOF | stream_submit_trailers(stream);
 	return (ssize_t)MIN(left, most);
 }
 

@@ -120,6 +120,14 @@ static void note_expect(struct request *request, struct slice value)
 		request->expect = EXPECT_CONTINUE;
 }
 
+static void note_te(struct request *request, struct slice value)
+{
+	struct slice part;
+
+	while (field_part(&value, ',', &part))
+		request->trailers |= part.length == 8 && request_same(part.at, "trailers", 8);
+}
+
 /*
  * Evaluates the fields that concern the message or the connection.  Inline, as most fields do not:
  * calls would cost more than that.
@@ -131,6 +139,10 @@ static inline __attribute__((always_inline)) int note_field(struct request *requ
 	const char *name = header->name.at;
 
 	switch (header->name.length) {
+	case 2:
+		if (request_same(name, "te", 2))
+			note_te(request, header->value);
+		return 0;
 	case 4:
 		if (request_same(name, "host", 4))
 			return note_host(request, framing, header->value);
@@ -214,6 +226,7 @@ int request_end(struct request *request, const struct request_framing *framing)
 	/* Clients of HTTP/1.0 do not wait for 100 (RFC 9110, section 10.1.1). */
 	if (request->minor == 0)
 		request->expect = EXPECT_NOTHING;
+	request->trailers &= request->minor >= 1;
 	request->keep_alive = !framing->close && (request->minor >= 1 || framing->keep_alive);
 	return 0;
 }
@@ -228,6 +241,7 @@ void request_begin(struct request *request, struct slice head, bool listed)
 	request->chunked = false;
 	request->expect = EXPECT_NOTHING;
 	request->conditional = false;
+	request->trailers = false;
 	request->host = (struct slice){head.at, 0};
 }
 

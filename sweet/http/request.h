@@ -58,6 +58,7 @@ struct request {
 	bool keep_alive;
 	bool chunked;		 /* a chunked body of unknown length follows */
 	bool conditional;	 /* there may be fields for conditional.h */
+	bool trailers;		 /* the client takes trailer fields (RFC 9110, section 10.1.4) */
 	uint64_t content_length; /* bytes of the body; 0 without one */
 	enum request_expect expect;
 	const char *wrong; /* why a head was refused; static text */

@@ -11,13 +11,17 @@
  *	           with '/' between two responses, '_' for a blank, and '|' for the
  *	           end of a line
  *	/pieces    the same before a response in pieces
+ *	/trailers  a body of unknown length, then the trailers that the query has, as lines above;
+ *	           /known announces the length
  *	/hints     as many of 103 with a Link as the query says
  *	/late      begins a response, then sends an interim one, past the library's checks
  *
  * With HEADS_AT_ONCE it asks to be replaced before it accepts a request.  Single-threaded; it says
  * when it ends, which is when its server does, or asks for it.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,21 +108,27 @@ static void push_past_checks(const struct NC_request *request, const struct nc_w
 	nc_responder_unlock(responder);
 }
 
-/* Lines end with '|' in the text. */
-static void say_interim(const struct NC_request *request, char *text)
+/* Lines end with '|' in the text.  Returns their bytes. */
+static size_t read_lines(const char *text, char *lines)
 {
-	char lines[NC_BLOCK_MAX];
 	size_t length = 0;
-	struct NC_response response;
 
-	response = (struct NC_response)NC_RESPONSE_INIT(.status = (int)strtol(text, &text, 10),
-							.headers = lines);
 	for (; *text; text++) {
 		if (*text == '|')
 			lines[length++] = '\r';
 		lines[length++] = *text == '|' ? '\n' : *text == '_' ? ' ' : *text;
 	}
-	response.headers_length = length;
+	return length;
+}
+
+static void say_interim(const struct NC_request *request, char *text)
+{
+	char lines[NC_BLOCK_MAX];
+	struct NC_response response;
+
+	response = (struct NC_response)NC_RESPONSE_INIT(.status = (int)strtol(text, &text, 10),
+							.headers = lines);
+	response.headers_length = read_lines(text, lines);
 	if (NC_worker_interim(worker, request, &response) < 0)
 		die("worker-heads: cannot send an interim response");
 }
@@ -130,6 +140,24 @@ static void say_interims(const struct NC_request *request)
 	while ((one = strsep(&left, "/")))
 		say_interim(request, one);
 	free(text);
+}
+
+static void respond_with_trailers(const struct NC_request *request, bool known)
+{
+	struct NC_response head = NC_RESPONSE_INIT(.status = 200, .flags = NC_RESPONSE_MORE);
+	struct NC_range range = process_id();
+	char lines[NC_BLOCK_MAX];
+	size_t length = read_lines(NC_request_variable(request, "QUERY_STRING"), lines);
+
+	if (known)
+		begin(request);
+	else if (NC_worker_respond(worker, request, &head) < 0)
+		die("worker-heads: cannot begin");
+	/* A client of HEAD is gone then. */
+	if (NC_worker_send(worker, request, &range, 1, NC_RESPONSE_MORE) < 0 ||
+	    NC_worker_trailers(worker, request, lines, length, 0) < 0)
+		if (errno != ECANCELED)
+			die("worker-heads: cannot send trailers");
 }
 
 static void say_hints(const struct NC_request *request)
@@ -187,6 +215,10 @@ static void obey(const struct NC_request *request)
 	}
 	if (strcmp(order, "/late") == 0) {
 		say_late(request);
+		return;
+	}
+	if (strcmp(order, "/trailers") == 0 || strcmp(order, "/known") == 0) {
+		respond_with_trailers(request, strcmp(order, "/known") == 0);
 		return;
 	}
 	if (strcmp(order, "/interim") == 0 || strcmp(order, "/pieces") == 0)

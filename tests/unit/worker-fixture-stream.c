@@ -220,6 +220,13 @@ void say_interim(void)
 		die("NC_worker_interim after the end");
 }
 
+void end_with_trailers(void)
+{
+	respond(200, NC_RESPONSE_MORE, NULL, 0, 0);
+	if (NC_worker_trailers(worker, &request, "A: b\r\n", 6, 0) < 0)
+		die("NC_worker_trailers");
+}
+
 static bool send_fails(int error, const struct NC_range *ranges, unsigned count, unsigned flags)
 {
 	errno = 0;

@@ -460,6 +460,7 @@ static const struct {
 	{"raw-records", raw_records},
 	{"replace", replace_me},
 	{"interim", say_interim},
+	{"trailers", end_with_trailers},
 	{"stream-errors", stream_errors},
 };
 

@@ -50,6 +50,7 @@ void await_gone(void);
 void raw_records(void);
 void replace_me(void);
 void say_interim(void);
+void end_with_trailers(void);
 void stream_errors(void);
 
 #endif

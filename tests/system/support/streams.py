@@ -60,6 +60,7 @@ class Answer:
         self.interim = []
         self.hints = []  # the fields of each of them
         self.fields = {}
+        self.trailers = None
         self.body = b""
         self.code = None  # of a reset
         self.over = False
@@ -163,6 +164,8 @@ class Streams:
         elif isinstance(event, h2.events.ResponseReceived):
             answer.fields = dict(event.headers)
             answer.status = int(answer.fields.pop(":status"))
+        elif isinstance(event, h2.events.TrailersReceived):
+            answer.trailers = dict(event.headers)
         elif isinstance(event, h2.events.DataReceived):
             answer.body += event.data
             if self.take and event.flow_controlled_length:

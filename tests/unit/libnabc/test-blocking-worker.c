@@ -248,6 +248,20 @@ static long send_pieces(void)
 	return NC_worker_send(worker, &request, NULL, 0, 0);
 }
 
+/* Behind as many pieces as the window takes. */
+static long send_trailers(void)
+{
+	struct NC_range range = {.id = own, .length = SIZE};
+
+	if (respond(own, 0, NC_RESPONSE_KEEP | NC_RESPONSE_MORE) < 0)
+		return -1;
+	for (unsigned i = 1; i < NC_WORKER_WINDOW; i++)
+		if (NC_worker_send(worker, &request, &range, 1,
+				   NC_RESPONSE_KEEP | NC_RESPONSE_MORE) < 0)
+			return -1;
+	return NC_worker_trailers(worker, &request, headers, 6, 0);
+}
+
 static long send_others(void)
 {
 	struct NC_range range = {.id = others, .length = 1};
@@ -289,6 +303,7 @@ static long parse_head(void)
 	CALL(NC_worker_gone, NEVER, NC_worker_gone(worker, &request))                              \
 	CALL(NC_worker_interim, NEVER, interim(6))                                                 \
 	CALL(NC_worker_interim, SERVER, interim_many())                                            \
+	CALL(NC_worker_trailers, SERVER, send_trailers())                                          \
 	CALL(NC_worker_replace, NEVER, NC_worker_replace(worker))                                  \
 	CALL(NC_worker_respond, NEVER, respond(own, 0, NC_RESPONSE_KEEP))                          \
 	CALL(NC_worker_respond, OWNER, respond(others, 0, NC_RESPONSE_KEEP))                       \

@@ -182,7 +182,8 @@ START_TEST(test_response_kinds)
 		else if (head.flags & interim)
 			good = head.flags == interim && !ranges && head.status == 103;
 		else if (head.flags & piece)
-			good = !(head.flags & ~(piece | keep | more)) && !headers && !head.status &&
+			good = !(head.flags & ~(piece | keep | more)) && !head.status &&
+			       (!headers || (head.flags == piece && !ranges)) &&
 			       (!(head.flags & more) || ranges);
 		else
 			good = !(head.flags & ~(keep | more)) && head.status == 200;

@@ -97,12 +97,46 @@ START_TEST(test_interim_posix)
 }
 END_TEST
 
+static void check_trailers(void)
+{
+	struct NC_response response;
+	uint64_t tag;
+
+	open_all(1, 0);
+	ck_assert_int_eq(submit(0, 5, "DO=trailers", NULL, NULL), 0);
+	ck_assert_int_eq(reap(0, &tag, &response), 1);
+	ck_assert_int_eq(response.status, 200);
+	ck_assert_int_eq(reap(0, &tag, &response), 1);
+	ck_assert_uint_eq(response.flags, NC_RESPONSE_PIECE);
+	ck_assert_int_eq(response.status, 0);
+	ck_assert_uint_eq(response.headers_length, 6);
+	ck_assert_mem_eq(response.headers, "A: b\r\n", 6);
+	ck_assert_int_eq(submit(0, 5, "DO=echo", "VALUE=1", NULL), 0);
+	close_all();
+}
+
+START_TEST(test_trailers)
+{
+	check_trailers();
+}
+END_TEST
+
+START_TEST(test_trailers_posix)
+{
+	backend_flags = NC_BACKEND_POSIX;
+	check_trailers();
+	backend_flags = 0;
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_replace);
 	tcase_add_test(tcase, test_replace_posix);
 	tcase_add_test(tcase, test_interim);
 	tcase_add_test(tcase, test_interim_posix);
+	tcase_add_test(tcase, test_trailers);
+	tcase_add_test(tcase, test_trailers_posix);
 }
 
 RUN_SUITE("backend-heads", fill)

@@ -149,6 +149,39 @@ START_TEST(test_interim_full)
 }
 END_TEST
 
+START_TEST(test_trailers)
+{
+	const struct NC_response begun = NC_RESPONSE_INIT(.status = 200, .flags = NC_RESPONSE_MORE);
+	struct NC_request request;
+	_Alignas(16) char record[512];
+	struct nc_wire_response wire;
+
+	open_two();
+	submit_here(7);
+	ck_assert_int_eq(nc_responder_accept(responder, &request, 0), 1);
+	ck_assert_int_eq(nc_responder_trailers(responder, &request, "A: b", 4, 0), -EINVAL);
+	ck_assert_int_eq(nc_responder_respond(responder, &request, &begun), 0);
+	ck_assert_int_eq(nc_responder_trailers(responder, &request, NULL, 4, 0), -EINVAL);
+	ck_assert_int_eq(nc_responder_trailers(responder, &request, "A: b", 4, NC_RESPONSE_MORE),
+			 -EINVAL);
+	ck_assert_int_eq(nc_responder_trailers(responder, &request, "A: b", NC_BLOCK_MAX + 1, 0),
+			 -EMSGSIZE);
+	ck_assert_int_gt(nc_queue_pop(&channel.responses, record, sizeof(record)), 0);
+	fill_channel(0);
+	ck_assert_int_eq(nc_responder_trailers(responder, &request, "A: b", 4, NC_RESPONSE_NOWAIT),
+			 -EAGAIN);
+	(void)reap_replaces(&channel);
+	ck_assert_int_eq(nc_responder_trailers(responder, &request, "A: b", 4, 0), 0);
+	ck_assert_int_eq(nc_queue_pop(&channel.responses, record, sizeof(record)), 24 + 4);
+	ck_assert_int_eq(nc_wire_check_response(record, 24 + 4, &wire), 0);
+	ck_assert_uint_eq(wire.flags, NC_RESPONSE_PIECE);
+	ck_assert_mem_eq(nc_wire_headers(record, &wire), "A: b", 4);
+	/* The request is complete. */
+	ck_assert_int_eq(nc_responder_trailers(responder, &request, "A: b", 4, 0), -EINVAL);
+	close_ends();
+}
+END_TEST
+
 /* It would end the worker. */
 START_TEST(test_older_server)
 {
@@ -167,6 +200,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_replace_full);
 	tcase_add_test(tcase, test_interim);
 	tcase_add_test(tcase, test_interim_full);
+	tcase_add_test(tcase, test_trailers);
 	tcase_add_test(tcase, test_older_server);
 }
 

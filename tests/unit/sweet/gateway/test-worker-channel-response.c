@@ -184,7 +184,7 @@ static struct NC_range take_piece(struct backend_call *call, size_t length, bool
 	response.flags = NC_RESPONSE_PIECE | (last ? 0 : NC_RESPONSE_MORE);
 	if (last)
 		worker_channel_leave(&channel, &channel.pending[0]);
-	worker_channel_piece(call, &response);
+	worker_channel_piece(&channel, call, &response);
 	return range;
 }
 
@@ -232,7 +232,7 @@ START_TEST(test_aborted)
 
 	take_piece(call, 20, false);
 	worker_channel_leave(&channel, &channel.pending[0]);
-	worker_channel_piece(call, &response);
+	worker_channel_piece(&channel, call, &response);
 	/* Bytes received before are still sent. */
 	ck_assert_int_eq(transactions[0].response.status, 200);
 	ck_assert_int_eq(next_piece(), RESPOND_NOW);
