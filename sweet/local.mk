@@ -202,6 +202,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/gateway/pool-process-end.c sweet/gateway/pool-process-end.h \
 	sweet/gateway/pool-process.c sweet/gateway/pool-process.h \
 	sweet/gateway/process-leaving.c sweet/gateway/process-leaving.h \
+	sweet/gateway/tunnel-limits.c sweet/gateway/tunnel-limits.h \
 	sweet/gateway/upstream-internal.h \
 	sweet/gateway/upstream-names.c \
 	sweet/gateway/upstream-pool.c \
@@ -212,6 +213,7 @@ sweet_libsweet_a_SOURCES = \
 	sweet/gateway/worker-channel-internal.h \
 	sweet/gateway/worker-channel-response.c \
 	sweet/gateway/worker-channel-slot.c \
+	sweet/gateway/worker-channel-tunnel.c \
 	sweet/gateway/worker-channel.c sweet/gateway/worker-channel.h \
 	sweet/gateway/worker.c sweet/gateway/worker.h \
 	sweet/h2/h2-thread.c sweet/h2/h2-thread.h \

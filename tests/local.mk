@@ -718,6 +718,7 @@ EXTRA_DIST += \
 	tests/system/workers/test_worker_many.py \
 	tests/system/workers/test_worker_script.py \
 	tests/system/workers/test_worker_stream.py \
+	tests/system/workers/test_worker_switch.py \
 	tests/system/workers/test_worker_users.py \
 	tests/system/workers/test_workers.py
 

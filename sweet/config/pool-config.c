@@ -160,8 +160,9 @@ static const char *missing(const struct pool_config *pool)
 		return "has a preload that is neither fcgi nor the path of a library";
 	if (pool->accel && pool->accel[0] && pool->protocol == POOL_WORKER)
 		return "has accel, which is for other programs than workers";
-	if (pool->upgrade && pool->upgrade[0] && pool->protocol != POOL_HTTP)
-		return "has upgrade, which is for HTTP servers";
+	if (pool->upgrade && pool->upgrade[0] &&
+	    (pool->protocol == POOL_WORKER ? !!pool->preload : pool->protocol != POOL_HTTP))
+		return "has upgrade, which is for HTTP servers, and workers without preload";
 	if (pool_config_withholds(pool, &pool->variables))
 		return "has a variable SCRIPT_NAME, SCRIPT_FILENAME, PATH_INFO or "
 		       "PATH_TRANSLATED, which the server sets for the programs of a folder";

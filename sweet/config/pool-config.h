@@ -45,7 +45,7 @@ struct pool_config {
 	bool pass_authorization;
 	unsigned symlinks;   /* enum symlinks: to CGI programs */
 	char **accel;	     /* "internal" and folders that its programs may send; or NULL */
-	char **upgrade;	     /* protocols that clients may switch to, of HTTP servers; or NULL */
+	char **upgrade;	     /* protocols that clients may switch to; or NULL */
 	unsigned upgrade_ms; /* how long these may be silent */
 	unsigned tunnels;    /* connections in such a protocol at once; 0: unlimited */
 	unsigned tunnels_per_client; /* of these; 0: unlimited */

@@ -245,6 +245,8 @@ static bool has_waiting(const struct connection *connection)
 /* The thread is ending: closes an idle connection.  May free the connection. */
 static void connection_leave(struct connection *connection)
 {
+	if (connection_has_tunnel(connection))
+		transaction_drain(&connection->output->transaction);
 	/* It has the timeout of a last response, but not longer. */
 	if (connection->state == LINGERING) {
 		connection_linger(connection);

@@ -179,6 +179,8 @@ struct transaction_responder {
 	 * body of the response is sent as it is.
 	 */
 	void (*tunnel)(struct transaction *transaction, const char *data, size_t length);
+	/* With tunnel(): the server ends, and waits for the responder to end it.  NULL: it continues. */
+	void (*drain)(struct transaction *transaction);
 	/* While a response or piece is being made: it is not needed any more. */
 	void (*gone)(struct transaction *transaction);
 	/* The client has closed its end only, meanwhile: it may still read the response. */
@@ -414,6 +416,12 @@ static inline void transaction_tunnel(struct transaction *transaction, const cha
 				      size_t length)
 {
 	transaction->responder->tunnel(transaction, data, length);
+}
+
+static inline void transaction_drain(struct transaction *transaction)
+{
+	if (transaction->responder && transaction->responder->drain)
+		transaction->responder->drain(transaction);
 }
 
 static inline void transaction_gone(struct transaction *transaction)

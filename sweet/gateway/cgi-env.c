@@ -24,6 +24,7 @@
 #include "gateway/gateway.h"
 #include "http/request.h"
 #include "program/meta.h"
+#include "program/upstream-request.h"
 #include "rules/variable-expand.h"
 #include "rules/variable.h"
 #include "tls/tls.h"
@@ -146,6 +147,8 @@ long cgi_env_write(const struct gateway_pool *pool, const struct transaction *tr
 	if (transaction->peer.tls)
 		context.tls_variables.at = tls_library->variables(transaction->peer.tls,
 								  &context.tls_variables.length);
+	if (settings->protocol == POOL_WORKER && !transaction->peer.http2)
+		context.upgrade = upstream_request_upgrade(transaction->request, settings->upgrade);
 	if (settings->protocol != POOL_WORKER || is_fastcgi) {
 		context.document_root = folder;
 		context.request_scheme = transaction->peer.https ? "https" : "http";

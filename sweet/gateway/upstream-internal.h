@@ -36,6 +36,7 @@
 #include "core/transaction.h"
 #include "event/loop.h"
 #include "event/sender.h"
+#include "gateway/tunnel-limits.h"
 #include "upstream/permits.h"
 #include "upstream/upstream-link.h"
 #include "upstream/upstream-table.h"
@@ -123,10 +124,9 @@ struct upstream_call {
 	struct timer later;  /* reports a failure that came too early; limits a tunnel's silence */
 	uint64_t tried;	     /* addresses, one bit each */
 	const char *upgrade; /* the protocol that the request asks for; or NULL */
-	struct limited_client *client; /* whose tunnel it is; NULL: not counted for one */
+	struct tunnel_count tunnel; /* among those of the pool */
 	unsigned attempts;
 	unsigned errors; /* bytes of error output so far */
-	bool counted;	 /* as a tunnel of the pool */
 	bool repeatable;
 	bool asked;	      /* a further piece of the body is requested: the first is gone */
 	bool stopped_reading; /* the application reads no more of the body */

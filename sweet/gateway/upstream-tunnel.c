@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * upstream-tunnel.c - connections of clients that are passed to an application in another protocol,
- * as WebSocket: how many there may be, their bytes, and their end.
+ * as WebSocket: their bytes, and their end.
  *
- * A tunnel may last for hours, and most of the time it does nothing.  Therefore it has no permit,
- * which ordinary requests would wait for, but counts for limits of its own, of the pool and of the
- * client.  The request for it counts from the moment that the application gets it.
+ * A tunnel has no permit, which ordinary requests would wait for, but counts for limits of its own.
+ * The request for it counts from the moment that the application gets it.
  */
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,61 +19,22 @@
 #include "config/pool-config.h"
 #include "core/server.h"
 #include "core/transaction.h"
-#include "event/client-limit.h"
 #include "event/loop.h"
+#include "gateway/tunnel-limits.h"
 #include "gateway/upstream-internal.h"
 #include "log/log.h"
 #include "upstream/permits.h"
 #include "upstream/upstream-link.h"
 
-/* --- limits ----------------------------------------------------------------------------------- */
-
-/* Returns the key whose limit does not permit it; NULL: it is counted. */
-static const char *count(struct backend_call *call)
-{
-	struct upstream_call *own = upstream_call_of(call);
-	const struct pool_config *settings = call->pool->settings;
-	const struct transaction *transaction = call->transaction;
-	uint64_t before = atomic_fetch_add_explicit(&call->pool->tunnels, 1, memory_order_relaxed);
-
-	own->counted = true;
-	if (settings->tunnels && before >= settings->tunnels)
-		return "max-tunnels";
-	if (!settings->tunnels_per_client)
-		return NULL;
-	own->client = client_limits_enter(transaction->thread->server->limits,
-					  client_limits_scope(settings->name),
-					  transaction->peer.remote, settings->tunnels_per_client);
-	return own->client ? NULL : "tunnels-per-client";
-}
-
 bool upstream_tunnel_enter(struct backend_call *call)
 {
-	const char *key = count(call);
-
-	if (!key)
-		return true;
-	upstream_tunnel_leave(call);
-	atomic_fetch_add_explicit(&call->pool->tunnels_refused, 1, memory_order_relaxed);
-	log_info("%s: pool %s: answered 503: more than %s", call->transaction->peer.remote_addr,
-		 call->pool->settings->name, key);
-	return false;
+	return tunnel_limits_enter(call, &upstream_call_of(call)->tunnel);
 }
 
 void upstream_tunnel_leave(struct backend_call *call)
 {
-	struct upstream_call *own = upstream_call_of(call);
-
-	if (!own->counted)
-		return;
-	own->counted = false;
-	if (own->client)
-		client_limits_leave(call->transaction->thread->server->limits, own->client);
-	own->client = NULL;
-	atomic_fetch_sub_explicit(&call->pool->tunnels, 1, memory_order_relaxed);
+	tunnel_limits_leave(call, &upstream_call_of(call)->tunnel);
 }
-
-/* --- bytes ------------------------------------------------------------------------------------ */
 
 static void silent(struct timer *timer)
 {

@@ -4,21 +4,44 @@
  * calls only those that are listed above it:
  *
  *   worker-channel-slot.c      the slots of calls
+ *   worker-channel-tunnel.c    passes on what clients send after a response 101
  *   worker-channel-response.c  receives responses
  *   worker-channel.c           submits and withdraws calls, dispatches the worker's records
  */
 #ifndef SWEET_WORKER_CHANNEL_INTERNAL_H
 #define SWEET_WORKER_CHANNEL_INTERNAL_H
 
+#include <nabc.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "backend/backend-call.h"
 #include "backend/response-queue.h"
+#include "base/timer.h"
+#include "gateway/tunnel-limits.h"
 #include "gateway/worker-channel.h"
 
 struct NC_response;
+struct slice;
+struct transaction;
+
+/* After a response 101. */
+struct worker_tunnel {
+	struct timer silence;		      /* in both directions */
+	void (*expired)(struct timer *timer); /* of it */
+	struct tunnel_count count;
+	char *waiting; /* bytes for the worker, behind the piece */
+	size_t length, room;
+	struct NC_range piece; /* that the worker has, or gets next; id 0: none */
+	struct NC_hold hold;   /* of it */
+	bool given;	       /* the worker has it */
+	bool ended;	       /* no more comes from the client */
+	bool end_sent;	       /* the worker knows */
+	bool holds_input;      /* the client is not read */
+	bool drains;	       /* the server wants it to end: silence is the limit for that */
+	bool broken;	       /* no memory: silence ends it */
+};
 
 /* Lies in backend_call.own. */
 struct channel_call {
@@ -31,12 +54,15 @@ struct channel_call {
 	uint64_t left;	   /* bytes of the response that may still come */
 	unsigned interims; /* interim responses so far, and bytes of their lines */
 	size_t interim_bytes;
-	uint64_t body_sent; /* bytes of the request body that the worker has got */
-	bool has_piece;	    /* the worker processes a piece, and more follow */
-	bool body_pending;  /* a piece of the body waits for the full queue */
-	bool late;	    /* it has timed out */
-	bool awaited;	    /* the connection waits for the next piece */
-	bool failed;	    /* the response is cut off */
+	uint64_t body_sent;  /* bytes of the request body that the worker has got */
+	bool has_piece;	     /* the worker processes a piece, and more follow */
+	bool body_pending;   /* a piece of the body waits for the full queue */
+	bool late;	     /* it has timed out */
+	bool awaited;	     /* the connection waits for the next piece */
+	bool failed;	     /* the response is cut off */
+	bool switched;	     /* the response is 101 */
+	const char *upgrade; /* the protocol that the request asks for; or NULL */
+	struct worker_tunnel tunnel;
 };
 
 static inline struct channel_call *channel_call_of(struct backend_call *call)
@@ -54,6 +80,12 @@ static inline uint64_t worker_channel_tag(const struct worker_channel *channel, 
 /* Sets whether a response in pieces is being sent from the slot. */
 void worker_channel_set_streams(struct worker_channel *channel, struct channel_slot *pending,
 				bool streams);
+
+/* Whether there is a free slot, which is the next one; tunnels make more.  No: no memory. */
+bool worker_channel_has_slot(struct worker_channel *channel);
+
+/* The call of the slot counts as a tunnel, no longer as a request of the process. */
+void worker_channel_set_tunnel(struct worker_channel *channel, struct channel_slot *pending);
 
 /*
  * Whether the worker has sent nothing for this call while it sends another response, of any thread,
@@ -78,6 +110,30 @@ void worker_channel_orphan(struct backend_call *call);
  */
 void worker_channel_vacate(struct worker_channel *channel, struct channel_slot *pending);
 void worker_channel_leave(struct worker_channel *channel, struct channel_slot *pending);
+
+/* --- worker-channel-tunnel.c --- */
+
+/* Returns the protocol of the pool that the block of a request asks for, or NULL. */
+const char *worker_tunnel_asked(const struct backend_call *call, struct slice block);
+
+/* The response is 101, and the call is counted. expired: called when it has to end. */
+void worker_tunnel_begin(struct backend_call *call, void (*expired)(struct timer *timer));
+
+/* Bytes have passed: the silence begins again. */
+void worker_tunnel_moves(struct backend_call *call);
+
+/* Gives the worker what it may have, also after its queue was full. */
+void worker_tunnel_offer(struct backend_call *call);
+
+/* The worker has consumed its piece. */
+void worker_tunnel_taken(struct backend_call *call);
+
+/* Releases what the call has for it; nothing if it is none. */
+void worker_tunnel_end(struct backend_call *call);
+
+/* Of the transaction's responder. */
+void worker_tunnel_from_client(struct transaction *transaction, const char *data, size_t length);
+void worker_tunnel_drain(struct transaction *transaction);
 
 /* --- worker-channel-response.c --- */
 

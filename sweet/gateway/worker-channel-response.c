@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <nabc-worker.h>
@@ -20,6 +21,7 @@
 #include "backend/cache-store.h"
 #include "backend/pool.h"
 #include "backend/response-queue.h"
+#include "base/container.h"
 #include "base/counter.h"
 #include "base/slice.h"
 #include "base/timer.h"
@@ -30,10 +32,12 @@
 #include "core/transaction.h"
 #include "event/piece.h"
 #include "gateway/pool-process.h"
+#include "gateway/tunnel-limits.h"
 #include "gateway/worker-channel-internal.h"
 #include "gateway/worker-channel.h"
 #include "http/response.h"
 #include "http/trailers.h"
+#include "log/log.h"
 #include "respcache/respcache.h"
 
 /* The library returns credit for several pieces at once: it may be due if that many are kept. */
@@ -89,7 +93,9 @@ static enum respond channel_next_piece(struct transaction *transaction)
 	if (own->channel && !response_queue_wait(&own->parts)) {
 		adjust_flow(call);
 		own->awaited = true;
-		backend_call_start_timer(call);
+		/* A tunnel has a time limit of its own, in both directions. */
+		if (!own->switched)
+			backend_call_start_timer(call);
 		return RESPOND_LATER;
 	}
 	advance(call);
@@ -98,6 +104,13 @@ static enum respond channel_next_piece(struct transaction *transaction)
 
 static const struct transaction_responder pieces = {
 	.next = channel_next_piece, .gone = backend_call_gone, .finish = backend_call_finish};
+
+/* A response 101: bytes in both directions. */
+static const struct transaction_responder tunnel = {.next = channel_next_piece,
+						    .tunnel = worker_tunnel_from_client,
+						    .drain = worker_tunnel_drain,
+						    .gone = backend_call_gone,
+						    .finish = backend_call_finish};
 
 /* Passes the next piece, or the end, to a connection that waits for it. */
 static void satisfy(struct backend_call *call)
@@ -123,6 +136,24 @@ void worker_channel_break_off(struct backend_call *call, int status, const char 
 	backpressure_go_on(call);
 	cache_store_drop(call->transaction, RESPCACHE_LOST);
 	counter_add(&call->transaction->thread->counters->worker_failures, 1);
+	satisfy(call);
+}
+
+/* Ends a tunnel: for the worker, its client is gone; for the client, the response is complete. */
+static void channel_tunnel_expired(struct timer *timer)
+{
+	struct channel_call *own = container_of(timer, struct channel_call, tunnel.silence);
+	struct backend_call *call = container_of((unsigned char(*)[BACKEND_CALL_OWN])(void *)own,
+						 struct backend_call, own);
+	const char *why = own->tunnel.broken ? "no memory for what the client sends"
+			  : own->tunnel.drains
+				  ? "the server wants to end it, and timeout has passed"
+				  : "silent for upgrade-timeout";
+
+	log_info("%s: pool %s: %s: %s: closing", call->transaction->peer.remote_addr,
+		 call->pool->settings->name, own->upgrade, why);
+	worker_channel_orphan(call);
+	own->failed |= own->tunnel.broken;
 	satisfy(call);
 }
 
@@ -219,6 +250,8 @@ void worker_channel_piece(struct worker_channel *channel, struct backend_call *c
 		worker_channel_break_off(call, 502, NULL);
 		return;
 	}
+	if (own->switched)
+		worker_tunnel_moves(call);
 	keep_part(call, response, own->left);
 	add_part(call, response);
 	if (own->channel) {
@@ -307,6 +340,43 @@ static void channel_release_page(struct piece *piece)
 		call_queue_room_everywhere(piece->owner);
 }
 
+/* Whether a call may have the response 101; otherwise it has failed. */
+static bool may_switch(struct worker_channel *channel, struct backend_call *call,
+		       const struct NC_response *response)
+{
+	struct channel_call *own = channel_call_of(call);
+
+	if (own->upgrade && tunnel_limits_enter(call, &own->tunnel.count))
+		return true;
+	response_queue_release(response);
+	if (own->upgrade) {
+		worker_channel_break_off(call, 503, "Too many connections are open.");
+		return false;
+	}
+	worker_channel_complain(channel, "responded with 101 to a request that does not ask for "
+					 "another protocol, or for none of upgrade of its pool");
+	counter_add(&channel->failures, 1);
+	worker_channel_break_off(call, 502, NULL);
+	return false;
+}
+
+/* Announces a stream of bytes; lines: bytes of the worker's header lines. */
+static void answer_101(struct backend_call *call, size_t lines)
+{
+	struct transaction *transaction = call->transaction;
+	struct channel_call *own = channel_call_of(call);
+
+	lines += (size_t)sprintf(transaction_lines(transaction) + lines, "Upgrade: %s\r\n",
+				 own->upgrade);
+	transaction->responder = &tunnel;
+	transaction->response.live = true;
+	call_answer(call, 101, lines, true, true, TRANSACTION_UNKNOWN);
+	worker_tunnel_begin(call, channel_tunnel_expired);
+	own->kept = 1;
+	adjust_flow(call);
+	transaction_done(transaction);
+}
+
 void worker_channel_response(struct worker_channel *channel, struct backend_call *call,
 			     const struct NC_response *response)
 {
@@ -320,8 +390,11 @@ void worker_channel_response(struct worker_channel *channel, struct backend_call
 			response->status != 204 && response->status != 304;
 	struct page_memory *pages = &call->pool->pages[channel->process->number];
 	uint64_t length = 0, page = 0;
+	bool switches = response->status == 101;
 	long filtered = 0;
 
+	if (switches && !may_switch(channel, call, response))
+		return;
 	counter_add(&channel->thread->counters->worker_messages, response->headers_length);
 	good = lines.length <= call->pool->settings->max_response_header;
 	if (!good)
@@ -329,7 +402,7 @@ void worker_channel_response(struct worker_channel *channel, struct backend_call
 	else if (lines.length)
 		filtered = call_take_lines(call, lines, &facts);
 	if (own->channel)
-		length = facts.has_length ? facts.length : TRANSACTION_UNKNOWN;
+		length = facts.has_length && !switches ? facts.length : TRANSACTION_UNKNOWN;
 	if (filtered < 0 || !good) {
 		worker_channel_complain(channel, fault);
 		counter_add(&channel->failures, 1);
@@ -359,6 +432,10 @@ void worker_channel_response(struct worker_channel *channel, struct backend_call
 		length = has_body ? UINT64_MAX - own->left : 0;
 	if (own->failed) {
 		worker_channel_break_off(call, 503, NULL);
+		return;
+	}
+	if (switches) {
+		answer_101(call, (size_t)filtered);
 		return;
 	}
 	if (own->channel && has_body && length) {

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "backend/backend-call.h"
 #include "backend/pool.h"
@@ -29,20 +31,49 @@
 
 #define SLOT_NONE UINT32_MAX
 
+bool worker_channel_grow(struct worker_channel *channel)
+{
+	uint32_t first = channel->slots;
+	struct channel_slot *pending =
+		realloc(channel->pending, (first + WORKER_IN_FLIGHT) * sizeof(*pending));
+
+	if (!pending)
+		return false;
+	memset(pending + first, 0, WORKER_IN_FLIGHT * sizeof(*pending));
+	channel->pending = pending;
+	channel->slots += WORKER_IN_FLIGHT;
+	for (uint32_t i = first; i < channel->slots; i++)
+		pending[i].next = i + 1 < channel->slots ? i + 1 : SLOT_NONE;
+	channel->free = first;
+	return true;
+}
+
+bool worker_channel_has_slot(struct worker_channel *channel)
+{
+	return channel->free != SLOT_NONE || worker_channel_grow(channel);
+}
+
+void worker_channel_free(struct worker_channel *channel)
+{
+	free(channel->pending);
+	channel->pending = NULL;
+	channel->slots = 0;
+}
+
 void worker_channel_reset(struct worker_channel *channel, NC_backend *backend)
 {
 	channel->backend = backend;
 	channel->dirty = channel->retiring = channel->notify_pending = false;
-	channel->in_flight = channel->orphaned = 0;
+	channel->in_flight = channel->tunnels = channel->orphaned = 0;
 	channel->submitted = 0;
 	channel->free = 0;
-	for (uint32_t i = 0; i < WORKER_IN_FLIGHT; i++) {
+	for (uint32_t i = 0; i < channel->slots; i++) {
 		struct channel_slot *pending = &channel->pending[i];
 
 		pending->call = NULL;
 		client_calls_over(g_steal_pointer(&pending->calls));
-		pending->orphaned = pending->cancel_pending = false;
-		pending->next = i + 1 < WORKER_IN_FLIGHT ? i + 1 : SLOT_NONE;
+		pending->orphaned = pending->cancel_pending = pending->tunnel = false;
+		pending->next = i + 1 < channel->slots ? i + 1 : SLOT_NONE;
 	}
 }
 
@@ -67,6 +98,27 @@ void worker_channel_set_streams(struct worker_channel *channel, struct channel_s
 	atomic_fetch_sub_explicit(&process->streams, 1, memory_order_release);
 }
 
+/* A request less: others may get its place and its memory. */
+static void leave_process(struct worker_channel *channel)
+{
+	struct pool_process *process = channel->process;
+
+	pool_process_leaves(process, loop_now_ms(channel->thread->loop));
+	/* Even if it releases no page: one request less needs less memory. */
+	if (page_memory_must_notify(&process->pool->pages[process->number]))
+		call_queue_room_everywhere(process->pool);
+}
+
+void worker_channel_set_tunnel(struct worker_channel *channel, struct channel_slot *pending)
+{
+	worker_channel_set_streams(channel, pending, false);
+	pending->tunnel = true;
+	channel->in_flight--;
+	channel->tunnels++;
+	counter_add(&channel->ended, 1);
+	leave_process(channel);
+}
+
 void worker_channel_vacate(struct worker_channel *channel, struct channel_slot *pending)
 {
 	worker_channel_set_streams(channel, pending, false);
@@ -80,19 +132,22 @@ void worker_channel_vacate(struct worker_channel *channel, struct channel_slot *
 	pending->generation++;
 	pending->next = channel->free;
 	channel->free = (uint32_t)(pending - channel->pending);
+	if (pending->tunnel) {
+		pending->tunnel = false;
+		channel->tunnels--;
+		return;
+	}
 	channel->in_flight--;
 	counter_add(&channel->ended, 1);
 }
 
 void worker_channel_leave(struct worker_channel *channel, struct channel_slot *pending)
 {
-	struct pool_process *process = channel->process;
+	bool tunnel = pending->tunnel;
 
 	worker_channel_vacate(channel, pending);
-	pool_process_leaves(process, loop_now_ms(channel->thread->loop));
-	/* Even if it releases no page: one request less needs less memory. */
-	if (page_memory_must_notify(&process->pool->pages[process->number]))
-		call_queue_room_everywhere(process->pool);
+	if (!tunnel)
+		leave_process(channel);
 }
 
 void worker_channel_complain(const struct worker_channel *channel, const char *what)
@@ -124,7 +179,7 @@ static void drain_timed_out(struct timer *timer)
 	unsigned most = channel->process->pool->settings->answer_ms;
 	uint64_t now = loop_now_ms(channel->thread->loop);
 
-	for (uint32_t i = 0; i < WORKER_IN_FLIGHT; i++) {
+	for (uint32_t i = 0; i < channel->slots; i++) {
 		struct channel_slot *pending = &channel->pending[i];
 
 		if (!pending->orphaned || now - pending->orphaned_ms < most)

@@ -20,6 +20,7 @@
 #include "backend/response-queue.h"
 #include "base/budget.h"
 #include "base/counter.h"
+#include "base/slice.h"
 #include "base/timer.h"
 #include "core/page-memory.h"
 #include "core/server.h"
@@ -50,6 +51,7 @@ void worker_channel_gone(struct backend_call *call)
 void worker_channel_finish(struct backend_call *call)
 {
 	worker_channel_orphan(call);
+	worker_tunnel_end(call);
 	response_queue_clear(&channel_call_of(call)->parts);
 }
 
@@ -88,8 +90,11 @@ bool worker_channel_submit(struct worker_channel *channel, struct backend_call *
 {
 	struct channel_call *own = channel_call_of(call);
 	bool in_pieces = call->transaction->upload.more;
-	uint32_t slot = channel->free;
+	uint32_t slot;
 
+	if (!worker_channel_has_slot(channel))
+		return false;
+	slot = channel->free;
 	if (!grant_upload(channel, call->transaction) ||
 	    NC_backend_submit(channel->backend, channel->thread->number,
 			      worker_channel_tag(channel, slot), block, length,
@@ -106,6 +111,7 @@ bool worker_channel_submit(struct worker_channel *channel, struct backend_call *
 	own->channel = channel;
 	own->slot = slot;
 	own->shared = &call->pool->ahead[channel->process->number];
+	own->upgrade = worker_tunnel_asked(call, (struct slice){block, length});
 	if (in_pieces)
 		give_piece(call);
 	return true;
@@ -126,6 +132,8 @@ static void take_piece_back(struct worker_channel *channel, struct backend_call 
 {
 	struct channel_call *own = channel_call_of(call);
 
+	if (own->switched)
+		worker_tunnel_taken(call);
 	if (!own->has_piece)
 		return;
 	own->has_piece = false;
@@ -146,7 +154,7 @@ static struct channel_slot *find(struct worker_channel *channel, uint64_t tag)
 	uint32_t slot = (uint32_t)tag;
 	struct channel_slot *pending;
 
-	if (slot >= WORKER_IN_FLIGHT)
+	if (slot >= channel->slots)
 		return NULL;
 	pending = &channel->pending[slot];
 	return pending->generation == tag >> 32 && (pending->call || pending->orphaned) ? pending
@@ -172,7 +180,7 @@ static void take_record(struct worker_channel *channel, struct channel_slot *pen
 	if (!(response->flags & NC_RESPONSE_MORE)) {
 		worker_channel_leave(channel, pending);
 		pool_process_served(channel->process);
-	} else if (call) {
+	} else if (call && response->status != 101) {
 		worker_channel_set_streams(channel, pending, true);
 	}
 	if (!call)
@@ -226,17 +234,25 @@ void worker_channel_reap_last(struct worker_channel *channel)
 		;
 }
 
+static void give_again(struct backend_call *call)
+{
+	if (channel_call_of(call)->switched)
+		worker_tunnel_offer(call);
+	else
+		give_piece(call);
+}
+
 /* Sends what a full queue has delayed. */
 static void send_pending(struct worker_channel *channel)
 {
 	channel->notify_pending = false;
-	for (uint32_t i = 0; i < WORKER_IN_FLIGHT; i++) {
+	for (uint32_t i = 0; i < channel->slots; i++) {
 		struct channel_slot *pending = &channel->pending[i];
 
 		if (pending->cancel_pending)
 			worker_channel_send_cancel(channel, pending);
 		else if (pending->call && channel_call_of(pending->call)->body_pending)
-			give_piece(pending->call);
+			give_again(pending->call);
 	}
 }
 
@@ -247,13 +263,23 @@ bool worker_channel_settle(struct worker_channel *channel)
 	if (channel->dirty)
 		(void)NC_backend_kick(channel->backend, channel->thread->number);
 	channel->dirty = false;
-	if (!channel->in_flight ||
+	if (worker_channel_is_idle(channel) ||
 	    NC_backend_arm(channel->backend, channel->thread->number, 1) <= 0 ||
 	    !worker_channel_reap(channel))
 		return false;
 	/* Answers that are left came before the time limits of their calls. */
 	loop_hold_timers(channel->thread->loop, WORKER_IN_FLIGHT / RECORDS_MAX + 1);
 	return true;
+}
+
+void worker_channel_drain(struct worker_channel *channel)
+{
+	for (uint32_t i = 0; i < channel->slots; i++) {
+		struct channel_slot *pending = &channel->pending[i];
+
+		if (pending->tunnel && pending->call)
+			worker_tunnel_drain(pending->call->transaction);
+	}
 }
 
 /* --- calls that the worker has not begun with -------------------------------------- */
@@ -280,7 +306,7 @@ unsigned worker_channel_waiting(struct worker_channel *channel)
 
 static struct channel_slot *find_number(struct worker_channel *channel, uint64_t number)
 {
-	for (uint32_t i = 0; i < WORKER_IN_FLIGHT; i++) {
+	for (uint32_t i = 0; i < channel->slots; i++) {
 		struct channel_slot *pending = &channel->pending[i];
 
 		if ((pending->call || pending->orphaned) && pending->number == number)
@@ -332,7 +358,7 @@ static unsigned find_pending(struct worker_channel *channel, uint32_t slots[WORK
 	uint64_t begun = channel->submitted - (uint64_t)reported;
 
 	if (reported >= 0 && (unsigned)reported <= channel->in_flight) {
-		for (uint32_t i = 0; i < WORKER_IN_FLIGHT; i++) {
+		for (uint32_t i = 0; i < channel->slots; i++) {
 			const struct channel_slot *pending = &channel->pending[i];
 
 			if ((!pending->call && !pending->orphaned) || pending->heard ||
@@ -382,7 +408,7 @@ void worker_channel_too_late(struct backend_call *call)
 
 void worker_channel_abandon(struct worker_channel *channel)
 {
-	for (uint32_t i = 0; i < WORKER_IN_FLIGHT; i++) {
+	for (uint32_t i = 0; i < channel->slots; i++) {
 		struct channel_slot *pending = &channel->pending[i];
 		struct backend_call *call = pending->call;
 

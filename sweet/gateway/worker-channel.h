@@ -33,6 +33,7 @@ struct channel_slot {
 	bool cancel_pending;	   /* the worker has not been told yet */
 	bool heard;		   /* the worker has sent a record for it */
 	bool streams;		   /* a response in pieces is being sent */
+	bool tunnel;		   /* its response is 101: it does not count as a request */
 	uint32_t generation;
 	uint32_t next;	 /* the next free slot */
 	uint64_t number; /* sequence number of the call in this worker, from 1 */
@@ -53,17 +54,34 @@ struct worker_channel {
 	bool behind;	       /* calls wait in it behind a long one; the queue counts it */
 	struct timer look;     /* checks whether they do */
 	uint64_t submitted;    /* calls, to this worker */
-	unsigned in_flight;
+	unsigned in_flight;    /* without tunnels */
+	unsigned tunnels;
 	unsigned orphaned;	  /* orphaned calls */
 	struct timer drain_timer; /* their timeout */
 	/* For the status: of this thread, and of all processes of the place so far. */
 	_Atomic uint64_t requests, ended, failures;
 	uint32_t free;
-	struct channel_slot pending[WORKER_IN_FLIGHT];
+	uint32_t slots; /* more than WORKER_IN_FLIGHT if there are tunnels */
+	struct channel_slot *pending;
 };
+
+/* Whether the worker has no calls. */
+static inline bool worker_channel_is_idle(const struct worker_channel *channel)
+{
+	return !channel->in_flight && !channel->tunnels;
+}
 
 /* A worker has started: empties the channel. */
 void worker_channel_reset(struct worker_channel *channel, NC_backend *backend);
+
+/* Adds WORKER_IN_FLIGHT free slots, which a channel needs first.  Returns false without memory. */
+bool worker_channel_grow(struct worker_channel *channel);
+
+/* Frees them all, of a channel without calls. */
+void worker_channel_free(struct worker_channel *channel);
+
+/* The process shall end: its tunnels have the time of an answer to do so. */
+void worker_channel_drain(struct worker_channel *channel);
 
 /* Returns false if the channel is full. */
 bool worker_channel_submit(struct worker_channel *channel, struct backend_call *call,

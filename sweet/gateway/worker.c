@@ -236,7 +236,7 @@ static bool worker_before_sleep(struct loop_hook *hook)
 
 	list_each (struct worker_channel, channel, &all->channels, node) {
 		work |= worker_channel_settle(channel);
-		if (channel->retiring && channel->in_flight == 0)
+		if (channel->retiring && worker_channel_is_idle(channel))
 			release_channel(channel);
 	}
 	return work;
@@ -298,10 +298,12 @@ static void worker_channel_retire(struct loop_task *task)
 
 	if (!channel->backend)
 		pool_process_left(channel->process);
-	else if (channel->in_flight == 0)
+	else if (worker_channel_is_idle(channel))
 		release_channel(channel);
 	else
 		channel->retiring = true;
+	if (channel->retiring)
+		worker_channel_drain(channel);
 }
 
 static void worker_channel_down(struct loop_task *task)
@@ -440,6 +442,7 @@ static int worker_open_pool(struct gateway_pool *pool)
 						      .down = worker_down,
 						      .release = worker_release};
 	struct server *server = pool->server;
+	bool good = true;
 
 	pool->count = pool->settings->processes;
 	pool->processes = g_new0(struct pool_process, pool->count);
@@ -456,8 +459,11 @@ static int worker_open_pool(struct gateway_pool *pool)
 		for (unsigned k = 0; k < server->threads; k++) {
 			worker->channels[k].process = &pool->processes[i];
 			worker->channels[k].thread = server->per_thread[k];
+			good &= worker_channel_grow(&worker->channels[k]);
 		}
 	}
+	if (!good)
+		return -ENOMEM;
 	return pool_processes_open(pool, &kind, pool->count, server->threads);
 }
 
@@ -470,6 +476,7 @@ static void worker_close_pool(struct gateway_pool *pool)
 
 			timer_stop(&channel->look);
 			worker_channel_abandon(channel);
+			worker_channel_free(channel);
 		}
 	pool_processes_close(pool);
 	for (unsigned i = 0; i < pool->count; i++)

@@ -318,6 +318,10 @@ long meta_write(const struct request *request, const struct meta_context *contex
 		add_string(&result, SLICE("HTTP_X_REQUEST_ID="), context->request_id);
 	if (is_given(context->traceparent))
 		add_string(&result, SLICE("HTTP_TRACEPARENT="), context->traceparent);
+	if (context->upgrade) {
+		add_string(&result, SLICE("HTTP_CONNECTION="), "Upgrade");
+		add_string(&result, SLICE("HTTP_UPGRADE="), context->upgrade);
+	}
 	for (i = 0; i < request->header_count && !result.full; i++) {
 		if (!is_withheld(request->headers[i].name, context) && !came_before(request, i))
 			add_field(&result, request, i);

@@ -34,6 +34,7 @@ struct meta_context {
 	struct slice tls_variables;  /* as this function writes them */
 	struct slice query;	     /* at NULL: the request's own */
 	bool authorization;	     /* pass that field as well */
+	const char *upgrade;	     /* that the program may switch to; or NULL */
 	/* Of the operator, "NAME=value", lists that end with NULL; or NULL.  The first one wins. */
 	char **variables[2];
 	struct request_rules rules; /* whose fields pass, if they may not else */
@@ -60,7 +61,8 @@ struct meta_context {
  * Last come the operator's variables, which replace those of the same name.
  * Omitted: Proxy (httpoxy), Authorization unless the context asks for it,
  * Proxy-Authorization, Connection, Keep-Alive, Content-Length, Content-Type,
- * Transfer-Encoding, TE, Trailer, Upgrade, and names with characters other than
+ * Transfer-Encoding, TE, Trailer, Upgrade (HTTP_UPGRADE and HTTP_CONNECTION have the
+ * context's, if it has one), and names with characters other than
  * letters, digits and '-' (an underscore could imitate a '-').
  * Returns the bytes written, or -1 if out is too small.
  */

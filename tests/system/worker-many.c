@@ -10,6 +10,10 @@
  *	hold       the loop begins a response, and aborts it when the client is gone
  *	count      the number of those that it aborted
  *	pieces=N   the loop sends N pieces of 4,096 bytes
+ *	switch     101: all that follows is in another protocol, which repeats what comes
+ *	switch-pieces=N, switch-hold  the same, and as above
+ *	switch-end the worker ends it after the first piece
+ *	switch-die it ends itself then
  *
  * When the server asks it to end, it says so on its standard error when each thread, or the
  * loop, has returned.
@@ -46,6 +50,29 @@ static const char *asked(const struct NC_request *request, const char *name)
 	size_t length = strlen(name);
 
 	return query && strncmp(query, name, length) == 0 ? query + length : NULL;
+}
+
+/* Begins a response in pieces. */
+static int respond(const struct NC_request *request, unsigned flags)
+{
+	static const char lines[] = "Sec-WebSocket-Accept: any\r\nUpgrade: other\r\n";
+	struct NC_response response =
+		NC_RESPONSE_INIT(.status = 200, .flags = NC_RESPONSE_MORE | flags);
+
+	if (asked(request, "switch")) {
+		response.status = 101;
+		response.headers = lines;
+		response.headers_length = sizeof(lines) - 1;
+	}
+	return NC_worker_respond(worker, request, &response);
+}
+
+/* A piece was repeated.  Returns true if the worker ends the response now. */
+static bool is_last(const struct NC_request *request)
+{
+	if (asked(request, "switch-die"))
+		_exit(EXIT_FAILURE);
+	return asked(request, "switch-end");
 }
 
 /* Returns a unit with these bytes. */
@@ -92,7 +119,6 @@ static void read_byte(const char *path)
 
 static void answer(struct NC_request *request)
 {
-	struct NC_response response = NC_RESPONSE_INIT(.status = 200, .flags = NC_RESPONSE_MORE);
 	const char *fifo = asked(request, "wait=");
 	struct NC_range piece;
 	int got;
@@ -101,17 +127,28 @@ static void answer(struct NC_request *request)
 		pthread_barrier_wait(&all_have_one);
 	if (fifo)
 		read_byte(fifo);
-	if (NC_worker_respond(worker, request, &response))
+	if (respond(request, 0))
 		die("NC_worker_respond");
 	while ((got = NC_worker_body(worker, request, &piece, 0)) == 1) {
 		struct NC_range copy;
 
 		if (!copy_piece(&piece, &copy))
 			continue;
-		if (NC_worker_send(worker, request, &copy, 1, NC_RESPONSE_MORE))
-			die("NC_worker_send");
+		if (NC_worker_send(worker, request, &copy, 1, NC_RESPONSE_MORE)) {
+			if (errno != ECANCELED)
+				die("NC_worker_send");
+			(void)NC_destroy(NULL, copy.id);
+			return;
+		}
+		got = 0;
+		if (is_last(request))
+			break;
 	}
-	if (got || NC_worker_send(worker, request, NULL, 0, 0))
+	if (got && errno == ECANCELED)
+		got = NC_worker_abort(worker, request);
+	else if (!got)
+		got = NC_worker_send(worker, request, NULL, 0, 0);
+	if (got && errno != ECANCELED)
 		die("the end of a request");
 }
 
@@ -143,7 +180,7 @@ static void run_threads(void)
 
 /* --- an event loop ------------------------------------------------------------------ */
 
-enum stage { BEGIN, GENERATE, REPEAT, SEND, HELD };
+enum stage { BEGIN, GENERATE, REPEAT, SEND, HELD, END };
 
 /* A request that the loop has, with the unit to send next. */
 struct job {
@@ -172,12 +209,10 @@ static bool later(int result)
 
 static bool begin(struct job *job)
 {
-	struct NC_response response =
-		NC_RESPONSE_INIT(.status = 200, .flags = NC_RESPONSE_MORE | NC_RESPONSE_NOWAIT);
-
-	if (later(NC_worker_respond(worker, &job->request, &response)))
+	if (later(respond(&job->request, NC_RESPONSE_NOWAIT)))
 		return false;
-	job->stage = asked(&job->request, "hold") ? HELD : GENERATE;
+	job->stage = asked(&job->request, "hold") || asked(&job->request, "switch-hold") ? HELD
+											 : GENERATE;
 	return true;
 }
 
@@ -237,7 +272,15 @@ static bool send_unit(struct job *job)
 		NC_destroy(NULL, job->unit.id);
 	job->over = result;
 	job->stage = GENERATE;
+	if (!result && !job->keep && is_last(&job->request))
+		job->stage = END;
 	return !job->over;
+}
+
+static bool end(struct job *job)
+{
+	job->over = !later(NC_worker_send(worker, &job->request, NULL, 0, NC_RESPONSE_NOWAIT));
+	return false;
 }
 
 static bool is_held(struct job *job)
@@ -250,7 +293,7 @@ static void advance(struct job *job)
 {
 	static bool (*const stages[])(struct job *) = {
 		[BEGIN] = begin,    [GENERATE] = generate, [REPEAT] = repeat,
-		[SEND] = send_unit, [HELD] = is_held,
+		[SEND] = send_unit, [HELD] = is_held,	   [END] = end,
 	};
 
 	while (stages[job->stage](job))
@@ -260,7 +303,8 @@ static void advance(struct job *job)
 static void start(const struct NC_request *request)
 {
 	struct job *job = calloc(1, sizeof(*job));
-	const char *pieces = asked(request, "pieces=");
+	const char *pieces =
+		asked(request, asked(request, "switch") ? "switch-pieces=" : "pieces=");
 
 	if (!job)
 		die("calloc");

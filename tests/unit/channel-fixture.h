@@ -48,6 +48,7 @@ static inline void begin_channel(void)
 	memset(&channel, 0, sizeof(channel));
 	channel.process = &process;
 	channel.thread = &thread;
+	ck_assert(worker_channel_grow(&channel));
 	worker_channel_reset(&channel, NULL);
 }
 
@@ -55,12 +56,14 @@ static inline void end_channel(void)
 {
 	ck_assert_uint_eq(channel.in_flight, 0);
 	ck_assert_uint_eq(channel.orphaned, 0);
+	ck_assert_uint_eq(channel.tunnels, 0);
 	ck_assert(!timer_is_running(&channel.drain_timer));
 	ck_assert_uint_eq(process.load, 0);
 	ck_assert_uint_eq(process.streams, 0);
 	ck_assert_uint_eq(pages.held, 0);
 	ck_assert_uint_eq(ahead.used, 0);
 	ck_assert_uint_eq(server.answers.used, 0);
+	worker_channel_free(&channel);
 	end();
 }
 

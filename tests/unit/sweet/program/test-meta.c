@@ -304,6 +304,24 @@ START_TEST(test_withheld)
 }
 END_TEST
 
+/* The protocol that the program may switch to, whatever the client sends. */
+START_TEST(test_upgrade)
+{
+	static const char head[] = "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, x\r\n"
+				   "Upgrade: forged\r\nSec-WebSocket-Key: k\r\n\r\n";
+
+	context.upgrade = "websocket";
+	write_meta(head);
+	ck_assert_str_eq(value("HTTP_UPGRADE"), "websocket");
+	ck_assert_str_eq(value("HTTP_CONNECTION"), "Upgrade");
+	ck_assert_str_eq(value("HTTP_SEC_WEBSOCKET_KEY"), "k");
+	context.upgrade = NULL;
+	write_meta(head);
+	ck_value("HTTP_UPGRADE", NULL);
+	ck_value("HTTP_CONNECTION", NULL);
+}
+END_TEST
+
 /* The server's id replaces the client's, whatever the case of its name. */
 START_TEST(test_request_id)
 {
@@ -473,6 +491,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_hosts);
 	tcase_add_test(tcase, test_withheld);
 	tcase_add_test(tcase, test_authorization);
+	tcase_add_test(tcase, test_upgrade);
 	tcase_add_test(tcase, test_request_id);
 	tcase_add_test(tcase, test_trace);
 	tcase_add_test(tcase, test_variables);
