@@ -236,17 +236,6 @@ void worker_tunnel_taken(struct backend_call *call)
 
 /* --- beginning and end ------------------------------------------------------------------------ */
 
-void worker_tunnel_begin(struct backend_call *call, void (*expired)(struct timer *timer))
-{
-	struct channel_call *own = channel_call_of(call);
-	struct worker_channel *channel = own->channel;
-
-	own->switched = true;
-	own->tunnel.expired = expired;
-	worker_channel_set_tunnel(channel, &channel->pending[own->slot]);
-	worker_tunnel_moves(call);
-}
-
 void worker_tunnel_drain(struct transaction *transaction)
 {
 	struct backend_call *call = backend_call_of(transaction);
@@ -257,6 +246,20 @@ void worker_tunnel_drain(struct transaction *transaction)
 	own->tunnel.drains = own->tunnel.ended = true;
 	await_bytes(call, call->pool->settings->answer_ms);
 	worker_tunnel_offer(call);
+}
+
+void worker_tunnel_begin(struct backend_call *call, void (*expired)(struct timer *timer))
+{
+	struct channel_call *own = channel_call_of(call);
+	struct worker_channel *channel = own->channel;
+
+	own->switched = true;
+	own->tunnel.expired = expired;
+	worker_channel_set_tunnel(channel, &channel->pending[own->slot]);
+	worker_tunnel_moves(call);
+	/* Those that had begun before were asked to end. */
+	if (channel->retiring || channel->thread->draining)
+		worker_tunnel_drain(call->transaction);
 }
 
 void worker_tunnel_end(struct backend_call *call)

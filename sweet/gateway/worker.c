@@ -296,14 +296,15 @@ static void worker_channel_retire(struct loop_task *task)
 {
 	struct worker_channel *channel = container_of(task, struct worker_channel, retire);
 
-	if (!channel->backend)
+	/* When the last part is released, the channel may be freed. */
+	if (!channel->backend) {
 		pool_process_left(channel->process);
-	else if (worker_channel_is_idle(channel))
+	} else if (worker_channel_is_idle(channel)) {
 		release_channel(channel);
-	else
+	} else {
 		channel->retiring = true;
-	if (channel->retiring)
 		worker_channel_drain(channel);
+	}
 }
 
 static void worker_channel_down(struct loop_task *task)

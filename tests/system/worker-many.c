@@ -11,7 +11,7 @@
  *	count      the number of those that it aborted
  *	pieces=N   the loop sends N pieces of 4,096 bytes
  *	switch     101: all that follows is in another protocol, which repeats what comes
- *	switch-pieces=N, switch-hold  the same, and as above
+ *	switch-pieces=N, switch-hold, switch-wait=FIFO  the same, and as above
  *	switch-end the worker ends it after the first piece
  *	switch-die it ends itself then
  *
@@ -119,7 +119,7 @@ static void read_byte(const char *path)
 
 static void answer(struct NC_request *request)
 {
-	const char *fifo = asked(request, "wait=");
+	const char *fifo = asked(request, asked(request, "switch") ? "switch-wait=" : "wait=");
 	struct NC_range piece;
 	int got;
 

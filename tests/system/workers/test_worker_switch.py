@@ -9,11 +9,18 @@ import threading
 import pytest
 
 from client import request
+from examples import SOURCES, library_environment
 from files import KB, MB, pattern
 from server import BUILD, SCALE, TIMEOUT, refuses
 from test_fastcgi import Client
 from test_reload import reload
 from test_worker_stream import reset
+
+try:
+    import wsproto
+    from wsproto import events
+except ImportError:
+    wsproto = None
 
 pytestmark = pytest.mark.http1("HTTP/2 has no field Upgrade")
 
@@ -262,6 +269,24 @@ def test_reload(run):
         echoes(client)
 
 
+def test_reload_before(run, tmp_path):
+    """One that begins in a worker that is being replaced ends at once, too."""
+    if run.kind == "loop":
+        pytest.skip("only threads wait before they respond")
+    server = run()
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with Client(server.port) as client:
+        ask(client, f"switch-wait={fifo}")
+        with open(fifo, "wb") as out:
+            reload(server, "reloaded")
+            out.write(b"x")
+            out.flush()
+            assert client.head().startswith(b"HTTP/1.1 101 ")
+        assert client.at_end()
+    plain(server)
+
+
 def test_reload_of_one_that_stays(run):
     """It has the time of an answer."""
     if run.kind == "threads":
@@ -291,3 +316,84 @@ def test_configuration(tmp_path):
             "has upgrade, which is for HTTP servers, and workers without preload")
     refuses(tmp_path, "[pool a]\nprotocol=worker\npreload=fcgi\ncommand=/bin/true\n"
             "upgrade=websocket\n", "has upgrade")
+
+
+# --- WebSocket itself ------------------------------------------------------------------------
+
+WORKER = f"""#!/usr/bin/python3
+import sys
+sys.path.insert(0, {SOURCES!r})
+import nabc
+import wsproto
+from wsproto import events
+
+
+def frames(request, connection):
+    for piece in request.pieces():
+        connection.receive_data(nabc.get(*piece))
+        for event in connection.events():
+            if isinstance(event, events.Message):
+                yield connection.send(events.Message(event.data))
+            elif isinstance(event, (events.Ping, events.CloseConnection)):
+                yield connection.send(event.response())
+
+
+def answer(request):
+    connection = wsproto.WSConnection(wsproto.ConnectionType.SERVER)
+    known = request.variables
+    connection.receive_data((
+        f"GET / HTTP/1.1\\r\\nHost: a\\r\\nUpgrade: {{known['HTTP_UPGRADE']}}\\r\\n"
+        f"Connection: {{known['HTTP_CONNECTION']}}\\r\\n"
+        f"Sec-WebSocket-Version: {{known['HTTP_SEC_WEBSOCKET_VERSION']}}\\r\\n"
+        f"Sec-WebSocket-Key: {{known['HTTP_SEC_WEBSOCKET_KEY']}}\\r\\n\\r\\n").encode())
+    head = connection.send(events.AcceptConnection()).decode()
+    lines = dict(line.split(": ", 1) for line in head.split("\\r\\n")[1:] if line)
+    accept = {{name.lower(): value for name, value in lines.items()}}["sec-websocket-accept"]
+    request.stream(frames(request, connection), 101, [("Sec-WebSocket-Accept", accept)])
+
+
+with nabc.Worker() as worker:
+    worker.serve(answer)
+"""
+
+
+def received(client, connection):
+    """The next event that comes."""
+    while True:
+        for event in connection.events():
+            return event
+        data = client.socket.recv(1 << 16)
+        connection.receive_data(data or None)
+
+
+@pytest.mark.skipif(not wsproto, reason="python3-wsproto is missing; on Debian: "
+                                        "apt-get install python3-wsproto")
+def test_websocket(tmp_path, start):
+    """A client of another project, which checks what RFC 6455 says of both ends."""
+    program = tmp_path / "worker.py"
+    program.write_text(WORKER)
+    program.chmod(0o755)
+    environment = " ".join(f"{name}={value}" for name, value in library_environment().items())
+    path = tmp_path / "sweet.conf"
+    path.write_text(
+        "[sweet]\nlisten=127.0.0.1:0\n[pool many]\nprotocol=worker\nprocesses=1\n"
+        f"command={program}\nupgrade=websocket\n"
+        + (f"environment={environment}\n" if environment else "")
+        + "[path /many]\npool=many\n")
+    server = start(None, "--config", path, listen=None)
+    with Client(server.port) as client:
+        connection = wsproto.WSConnection(wsproto.ConnectionType.CLIENT)
+        client.send(connection.send(events.Request(host="test", target="/many")))
+        assert isinstance(received(client, connection), events.AcceptConnection)
+        for text in ("hello", "x" * 70000):
+            client.send(connection.send(events.TextMessage(text)))
+            got = ""
+            while len(got) < len(text):
+                got += received(client, connection).data
+            assert got == text
+        client.send(connection.send(events.Ping(b"payload")))
+        assert received(client, connection).payload == b"payload"
+        client.send(connection.send(events.CloseConnection(1000)))
+        assert received(client, connection).code == 1000
+        client.half_close()
+        assert client.at_end()
