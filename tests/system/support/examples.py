@@ -45,10 +45,10 @@ def worker(name, *arguments):
     return shlex.join([*UNDER, os.path.join(PROGRAMS, "cgi-examples", name), *map(str, arguments)])
 
 
-def run_python(path):
+def run_python(path, python="python3"):
     """A worker in Python, for --worker."""
     known = {**library_environment(), "PYTHONPATH": SOURCES, "PYTHONDONTWRITEBYTECODE": "1"}
-    return shlex.join(["env", *map("=".join, known.items()), "python3", str(path)])
+    return shlex.join(["env", *map("=".join, known.items()), python, str(path)])
 
 
 def script(name):

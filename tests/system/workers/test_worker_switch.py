@@ -4,12 +4,13 @@
 import contextlib
 import os
 import signal
+import sys
 import threading
 
 import pytest
 
 from client import request
-from examples import SOURCES, library_environment
+from examples import run_python
 from files import KB, MB, pattern
 from server import BUILD, SCALE, TIMEOUT, refuses
 from test_fastcgi import Client
@@ -320,9 +321,7 @@ def test_configuration(tmp_path):
 
 # --- WebSocket itself ------------------------------------------------------------------------
 
-WORKER = f"""#!/usr/bin/python3
-import sys
-sys.path.insert(0, {SOURCES!r})
+WORKER = """
 import nabc
 import wsproto
 from wsproto import events
@@ -342,13 +341,13 @@ def answer(request):
     connection = wsproto.WSConnection(wsproto.ConnectionType.SERVER)
     known = request.variables
     connection.receive_data((
-        f"GET / HTTP/1.1\\r\\nHost: a\\r\\nUpgrade: {{known['HTTP_UPGRADE']}}\\r\\n"
-        f"Connection: {{known['HTTP_CONNECTION']}}\\r\\n"
-        f"Sec-WebSocket-Version: {{known['HTTP_SEC_WEBSOCKET_VERSION']}}\\r\\n"
-        f"Sec-WebSocket-Key: {{known['HTTP_SEC_WEBSOCKET_KEY']}}\\r\\n\\r\\n").encode())
+        f"GET / HTTP/1.1\\r\\nHost: a\\r\\nUpgrade: {known['HTTP_UPGRADE']}\\r\\n"
+        f"Connection: {known['HTTP_CONNECTION']}\\r\\n"
+        f"Sec-WebSocket-Version: {known['HTTP_SEC_WEBSOCKET_VERSION']}\\r\\n"
+        f"Sec-WebSocket-Key: {known['HTTP_SEC_WEBSOCKET_KEY']}\\r\\n\\r\\n").encode())
     head = connection.send(events.AcceptConnection()).decode()
     lines = dict(line.split(": ", 1) for line in head.split("\\r\\n")[1:] if line)
-    accept = {{name.lower(): value for name, value in lines.items()}}["sec-websocket-accept"]
+    accept = {name.lower(): value for name, value in lines.items()}["sec-websocket-accept"]
     request.stream(frames(request, connection), 101, [("Sec-WebSocket-Accept", accept)])
 
 
@@ -372,14 +371,11 @@ def test_websocket(tmp_path, start):
     """A client of another project, which checks what RFC 6455 says of both ends."""
     program = tmp_path / "worker.py"
     program.write_text(WORKER)
-    program.chmod(0o755)
-    environment = " ".join(f"{name}={value}" for name, value in library_environment().items())
     path = tmp_path / "sweet.conf"
     path.write_text(
         "[sweet]\nlisten=127.0.0.1:0\n[pool many]\nprotocol=worker\nprocesses=1\n"
-        f"command={program}\nupgrade=websocket\n"
-        + (f"environment={environment}\n" if environment else "")
-        + "[path /many]\npool=many\n")
+        f"command={run_python(program, sys.executable)}\nupgrade=websocket\n"
+        "[path /many]\npool=many\n")
     server = start(None, "--config", path, listen=None)
     with Client(server.port) as client:
         connection = wsproto.WSConnection(wsproto.ConnectionType.CLIENT)
