@@ -29,6 +29,9 @@ MANY = os.path.join(BUILD, "tests", "system", "worker-many")
 ASK = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n"
 LIMIT = "timeout=1s\n"
 
+ONLY_LOOP = pytest.mark.parametrize("run", ["loop"], indirect=True)
+ONLY_THREADS = pytest.mark.parametrize("run", ["threads"], indirect=True)
+
 
 @pytest.fixture(params=["loop", "threads"])
 def run(request, tmp_path, start):
@@ -42,7 +45,6 @@ def run(request, tmp_path, start):
             f"processes={processes}\nupgrade=websocket\n{keys}[path /many]\npool=many\n")
         return start(None, "--config", path, listen=None)
 
-    begin.kind = request.param
     return begin
 
 
@@ -154,10 +156,9 @@ def test_not_asked(run):
     assert pool(server)["tunnels_refused"] == 0
 
 
+@ONLY_LOOP  # each occupies a thread of the worker
 def test_idle_ones(run):
     """They are no requests: with in-flight=1 and eight times a second one, others are answered."""
-    if run.kind == "threads":
-        pytest.skip("each occupies a thread of the worker")
     server = run("in-flight=1\nmax-tunnels=0\ntunnels-per-client=0\n")
     count = 400 // SCALE
     with clients(server.port, count) as idle:
@@ -215,10 +216,9 @@ def test_longer_than_an_answer(run):
     assert "took too long" not in server.errors.text()
 
 
+@ONLY_LOOP  # only the loop sends without being asked
 def test_client_does_not_read(run):
     """The worker may not send more than its window and what the server takes."""
-    if run.kind == "threads":
-        pytest.skip("only the loop sends without being asked")
     server = run("stream-ahead=64K\n")
     count = 16384
     with Client(server.port, buffer=64 * KB) as client:
@@ -230,10 +230,9 @@ def test_client_does_not_read(run):
         echoes(client)
 
 
+@ONLY_LOOP  # only the loop has requests that it does not read
 def test_worker_does_not_read(run):
     """The client cannot send more than a few hundred KB, and the worker serves others."""
-    if run.kind == "threads":
-        pytest.skip("only the loop has requests that it does not read")
     server = run("upgrade-timeout=3s\n")
     with Client(server.port) as client:
         switch(client, "switch-hold")
@@ -270,10 +269,9 @@ def test_reload(run):
         echoes(client)
 
 
+@ONLY_THREADS  # only threads wait before they respond
 def test_reload_before(run, tmp_path):
     """One that begins in a worker that is being replaced ends at once, too."""
-    if run.kind == "loop":
-        pytest.skip("only threads wait before they respond")
     server = run()
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
@@ -288,10 +286,9 @@ def test_reload_before(run, tmp_path):
     plain(server)
 
 
+@ONLY_LOOP  # only the loop has requests that it does not read
 def test_reload_of_one_that_stays(run):
     """It has the time of an answer."""
-    if run.kind == "threads":
-        pytest.skip("only the loop has requests that it does not read")
     server = run(LIMIT)
     with Client(server.port) as client:
         switch(client, "switch-hold")
