@@ -26,6 +26,13 @@ def ask_all(site, target, count, fields=""):
     return clients
 
 
+def ask_first(site, target, before):
+    """A client for which the server asks the worker, whoever asks after it."""
+    fetcher = ask_all(site, target, 1)[0]
+    site.server.wait_status(lambda status: status["answers"]["misses"] > before["misses"])
+    return fetcher
+
+
 def await_waiting(site, count, before):
     site.server.wait_status(lambda status: status["answers"]["waited"] - before >= count)
 
@@ -62,8 +69,7 @@ def test_the_fetcher_goes(site, gate):
     """Its worker responds all the same, for the waiting clients."""
     target = f"/w/r/goes?Cache-Control:max-age=30&wait={gate.path}"
     before = site.counters()
-    fetcher = ask_all(site, target, 1)[0]
-    site.server.wait_status(lambda status: status["answers"]["misses"] > before["misses"])
+    fetcher = ask_first(site, target, before)
     clients = ask_all(site, target, 3)
     await_waiting(site, 3, before["waited"])
     fetcher.close()
@@ -75,7 +81,7 @@ def test_the_fetcher_goes(site, gate):
 def test_one_who_waits_goes(site, gate):
     target = f"/w/r/leaves?Cache-Control:max-age=30&wait={gate.path}"
     before = site.counters()
-    clients = ask_all(site, target, 4)
+    clients = [ask_first(site, target, before), *ask_all(site, target, 3)]
     await_waiting(site, 3, before["waited"])
     clients.pop(2).close()
     gate.let()
