@@ -715,10 +715,13 @@ EXTRA_DIST += \
 	tests/system/workers/test_upload.py \
 	tests/system/workers/test_upload_pieces.py \
 	tests/system/workers/test_worker_end.py \
+	tests/system/workers/test_worker_interim.py \
 	tests/system/workers/test_worker_many.py \
+	tests/system/workers/test_worker_replace.py \
 	tests/system/workers/test_worker_script.py \
 	tests/system/workers/test_worker_stream.py \
 	tests/system/workers/test_worker_switch.py \
+	tests/system/workers/test_worker_trailers.py \
 	tests/system/workers/test_worker_users.py \
 	tests/system/workers/test_workers.py
 

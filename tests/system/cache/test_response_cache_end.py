@@ -27,7 +27,7 @@ def ask_all(site, target, count, fields=""):
 
 
 def ask_first(site, target, before):
-    """A client for which the server asks the worker, whoever asks after it."""
+    """A client whose request goes to the worker, while later ones wait for its response."""
     fetcher = ask_all(site, target, 1)[0]
     site.server.wait_status(lambda status: status["answers"]["misses"] > before["misses"])
     return fetcher
