@@ -146,8 +146,12 @@ const char *NC_request_variable(const struct NC_request *request, const char *na
 		       : NULL;
 }
 
-int NC_worker_respond(NC_worker *worker, const struct NC_request *request,
-		      const struct NC_response *response)
+/* Passes the response on with the fields that this library knows. */
+static int pass_response(NC_worker *worker, const struct NC_request *request,
+			 const struct NC_response *response,
+			 int (*pass)(struct nc_responder *responder,
+				     const struct NC_request *request,
+				     const struct NC_response *response))
 {
 	struct NC_response known;
 	int error;
@@ -155,8 +159,13 @@ int NC_worker_respond(NC_worker *worker, const struct NC_request *request,
 	if (!worker || !request || !response)
 		return nc_api_result(-EINVAL);
 	error = nc_versioned_read(&known, sizeof(known), RESPONSE_LEAST, response);
-	return nc_api_result(error ? error
-				   : nc_responder_respond(worker->responder, request, &known));
+	return nc_api_result(error ? error : pass(worker->responder, request, &known));
+}
+
+int NC_worker_respond(NC_worker *worker, const struct NC_request *request,
+		      const struct NC_response *response)
+{
+	return pass_response(worker, request, response, nc_responder_respond);
 }
 
 int NC_worker_send(NC_worker *worker, const struct NC_request *request,
@@ -199,14 +208,7 @@ int NC_worker_gone(NC_worker *worker, const struct NC_request *request)
 int NC_worker_interim(NC_worker *worker, const struct NC_request *request,
 		      const struct NC_response *response)
 {
-	struct NC_response known;
-	int error;
-
-	if (!worker || !request || !response)
-		return nc_api_result(-EINVAL);
-	error = nc_versioned_read(&known, sizeof(known), RESPONSE_LEAST, response);
-	return nc_api_result(error ? error
-				   : nc_responder_interim(worker->responder, request, &known));
+	return pass_response(worker, request, response, nc_responder_interim);
 }
 
 int NC_worker_replace(NC_worker *worker)

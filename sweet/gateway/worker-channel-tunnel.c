@@ -205,7 +205,7 @@ static bool add_waiting(struct backend_call *call, struct slice bytes)
 	return true;
 }
 
-/* After the end that the worker was told, what a client still sends is dropped. */
+/* When the worker has got the end, what a client still sends is dropped. */
 void worker_tunnel_from_client(struct transaction *transaction, const char *data, size_t length)
 {
 	struct backend_call *call = backend_call_of(transaction);
