@@ -1,31 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Trailers of workers (RFC 9110, section 6.5), behind bodies of unknown length."""
 
-import os
-
 import pytest
 
 from client import Client, exchange, fetch, request
-from server import BUILD
 from streams import Reset, Streams, needs_h2
-from test_pools import config, pool
+from test_pools import config
+from test_worker_interim import BAD, clear, http1, run
 
-HEADS = os.path.join(BUILD, "tests", "system", "worker-heads")
-BAD = r"WARNING|ERROR"
 TE = "TE: trailers\r\n"
-clear = pytest.mark.clear("this chooses what is below")
-http1 = pytest.mark.http1("this is of HTTP/1.1")
 SOME = "X-Sum:_1|X-Count:_2|"
 HEAD = b"Transfer-Encoding: chunked"
-
-
-@pytest.fixture
-def run(config, start):
-    def begin(keys="", path="", **settings):
-        config.write(pool(command=HEADS, **settings) + f"[path /a]\npool=app\n{path}", keys)
-        return start(None, "--config", config.path, listen=None)
-
-    return begin
 
 
 def chunked(client):
